@@ -1,0 +1,230 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-dev/slipway/shared/event"
+	"github.com/slipway-dev/slipway/shared/reconcile"
+)
+
+type object = map[string]any
+
+const (
+	namespace     = "slipway-system"
+	brokerName    = "default"
+	sourceAccnt   = "event-source"
+	archive       = "event-archive"
+	brokerAddress = "http://broker-ingress.knative-eventing.svc.cluster.local/" + namespace + "/" + brokerName
+)
+
+func meta(name string, more ...object) object {
+	m := object{"name": name, "namespace": namespace, "labels": object{"app.kubernetes.io/part-of": "slipway"}}
+	for _, extra := range more {
+		maps.Copy(m, extra)
+	}
+	return m
+}
+
+func kustomization(resources ...string) object {
+	slices.Sort(resources)
+	return object{"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": resources}
+}
+
+// broker is asynchronous: the default synchronous one lets one failing
+// delivery stop a whole watch. Order is not needed, an event is only a key.
+func broker() object {
+	return object{
+		"apiVersion": "eventing.knative.dev/v1", "kind": "Broker",
+		"metadata": meta(brokerName, object{"annotations": object{
+			"eventing.knative.dev/broker.class":   "MTChannelBasedBroker",
+			"messaging.knative.dev/async-handler": "true",
+		}}),
+		"spec": object{
+			"config":   object{"apiVersion": "v1", "kind": "ConfigMap", "name": "config-br-default-channel", "namespace": "knative-eventing"},
+			"delivery": delivery(),
+		},
+	}
+}
+
+func delivery() object {
+	return object{
+		"retry": 5, "backoffPolicy": "exponential", "backoffDelay": "PT0.5S", "timeout": "PT30S",
+		"deadLetterSink": sink("serving.knative.dev/v1", "Service", archive),
+	}
+}
+
+func sink(apiVersion, kind, name string) object {
+	return object{"ref": object{"apiVersion": apiVersion, "kind": kind, "name": name, "namespace": namespace}}
+}
+
+// watched is every watch of every function once: the widest selector wins
+// where two functions watch the same kind.
+func watched(specs []reconcile.Spec) []reconcile.Watch {
+	merged := map[string]reconcile.Watch{}
+	for _, spec := range specs {
+		for _, watch := range spec.Watches {
+			key := watch.Resource.String() + "|" + watch.Selector
+			have, ok := merged[key]
+			if ok {
+				watch.Adapter = watch.Adapter || have.Adapter
+			}
+			merged[key] = watch
+		}
+	}
+	return slices.SortedFunc(maps.Values(merged), func(a, b reconcile.Watch) int {
+		return cmp.Or(strings.Compare(a.Resource.Group, b.Resource.Group), strings.Compare(a.Resource.Kind, b.Resource.Kind), strings.Compare(a.Selector, b.Selector))
+	})
+}
+
+// apiServerSources is one source per API group: an absent kind in a group is
+// skipped, an absent group would crash the whole source. All are in Reference
+// mode, so that nothing of an object travels but its name.
+func apiServerSources(specs []reconcile.Spec) []object {
+	byGroup := map[string][]any{}
+	for _, watch := range watched(specs) {
+		if watch.Adapter {
+			continue
+		}
+		entry := object{"apiVersion": watch.Resource.APIVersion(), "kind": watch.Resource.Kind}
+		if watch.Selector != "" {
+			entry["selector"] = selector(watch.Selector)
+		}
+		byGroup[watch.Resource.Group] = append(byGroup[watch.Resource.Group], entry)
+	}
+	var out []object
+	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
+		out = append(out, object{
+			"apiVersion": "sources.knative.dev/v1", "kind": "ApiServerSource", "metadata": meta(sourceName(group)),
+			"spec": object{
+				"serviceAccountName": sourceAccnt, "mode": "Reference", "namespaceSelector": object{},
+				"resources": byGroup[group], "sink": sink("eventing.knative.dev/v1", "Broker", brokerName),
+			},
+		})
+	}
+	return out
+}
+
+// selector turns "key=value" or "key" (exists) into a label selector.
+func selector(text string) object {
+	key, value, equals := strings.Cut(text, "=")
+	if equals {
+		return object{"matchLabels": object{key: value}}
+	}
+	return object{"matchExpressions": []any{object{"key": key, "operator": "Exists"}}}
+}
+
+func sourceName(group string) string {
+	if group == "" {
+		return "core"
+	}
+	return strings.ReplaceAll(group, ".", "-")
+}
+
+// adapterConfig lists the kinds that sources/adapter watches.
+func adapterConfig(specs []reconcile.Spec) object {
+	var resources []any
+	for _, watch := range watched(specs) {
+		if !watch.Adapter {
+			continue
+		}
+		entry := object{
+			"group": watch.Resource.Group, "versions": watch.Resource.Versions,
+			"resource": watch.Resource.Plural, "kind": watch.Resource.Kind, "mode": "Reference",
+		}
+		if watch.Selector != "" {
+			entry["selector"] = watch.Selector
+		}
+		resources = append(resources, entry)
+	}
+	// A struct of strings and lists always encodes.
+	text, _ := yaml.Marshal(object{"sink": brokerAddress, "resources": resources})
+	return object{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta("source-adapter"),
+		"data": object{"config.yaml": string(text)},
+	}
+}
+
+// triggers hand each function the events of the kinds it is woken by, and its
+// resyncs.
+func triggers(specs []reconcile.Spec) []object {
+	var out []object
+	for _, spec := range specs {
+		matches := []any{
+			object{"exact": object{"type": event.TypePing, event.ExtFunction: spec.Name}},
+			object{"exact": object{"type": event.TypeResync, event.ExtFunction: spec.Name}},
+		}
+		for _, res := range kinds(spec) {
+			matches = append(matches, res)
+		}
+		out = append(out, object{
+			"apiVersion": "eventing.knative.dev/v1", "kind": "Trigger",
+			"metadata": meta(spec.Name, object{"labels": object{
+				"app.kubernetes.io/part-of": "slipway", "eventing.knative.dev/broker": brokerName,
+			}}),
+			"spec": object{
+				"broker":     brokerName,
+				"filters":    []any{object{"any": matches}},
+				"subscriber": sink("serving.knative.dev/v1", "Service", spec.Name),
+				"delivery":   delivery(),
+			},
+		})
+	}
+	return out
+}
+
+func kinds(spec reconcile.Spec) []object {
+	filters := map[string]object{}
+	for _, watch := range spec.Watches {
+		match := object{"exact": object{"kind": watch.Resource.Kind, "apiversion": "v1"}}
+		if group := watch.Resource.Group; group != "" {
+			match = object{"all": []any{
+				object{"exact": object{"kind": watch.Resource.Kind}},
+				object{"prefix": object{"apiversion": group + "/"}},
+			}}
+		}
+		filters[watch.Resource.String()] = match
+	}
+	out := make([]object, 0, len(filters))
+	for _, name := range slices.Sorted(maps.Keys(filters)) {
+		out = append(out, filters[name])
+	}
+	return out
+}
+
+// resyncs tick every five minutes, each function at a minute and second of its
+// own.
+func resyncs(specs []reconcile.Spec) []object {
+	var out []object
+	for _, spec := range specs {
+		sum := fnv.New32a()
+		_, _ = sum.Write([]byte(spec.Name))
+		at := sum.Sum32() % 300
+		out = append(out, object{
+			"apiVersion": "sources.knative.dev/v1", "kind": "PingSource", "metadata": meta("resync-" + spec.Name),
+			"spec": object{
+				"schedule": fmt.Sprintf("%d %d/5 * * * *", at%60, at/60), "contentType": "application/json", "data": "{}",
+				"ceOverrides": object{"extensions": object{event.ExtFunction: spec.Name}},
+				"sink":        sink("eventing.knative.dev/v1", "Broker", brokerName),
+			},
+		})
+	}
+	return out
+}
+
+// sourceAccount may watch exactly the watched kinds. Its binding names the
+// account itself: Knative's own access check does not see groups.
+func sourceAccount(specs []reconcile.Spec) []object {
+	var grants []reconcile.Grant
+	for _, watch := range watched(specs) {
+		grants = append(grants, reconcile.Grant{Resource: watch.Resource, Verbs: []string{"get", "list", "watch"}})
+	}
+	return append([]object{{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta(sourceAccnt)}},
+		role("slipway-"+sourceAccnt, sourceAccnt, grants)...)
+}

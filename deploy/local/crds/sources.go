@@ -1,0 +1,140 @@
+package crds
+
+import "sort"
+
+// Names of the sources, as Load takes them.
+const (
+	// KubeVirt: virtual machines, their instances and migrations, the KubeVirt object.
+	KubeVirt = "kubevirt"
+	// CDI: data volumes, data sources, storage profiles and their relatives.
+	CDI = "cdi"
+	// Multus: network attachment definitions.
+	Multus = "multus"
+	// ClusterAPI: the core of Cluster API.
+	ClusterAPI = "cluster-api"
+	// CAPK: Cluster API's infrastructure provider for KubeVirt.
+	CAPK = "capk"
+	// TalosBootstrap: Cluster API's bootstrap provider for Talos.
+	TalosBootstrap = "talos-bootstrap"
+	// TalosControlPlane: Cluster API's control plane provider for Talos.
+	TalosControlPlane = "talos-control-plane"
+	// GatewayAPI: the Gateway API's standard channel.
+	GatewayAPI = "gateway-api"
+	// FluxKustomize: Flux' kustomize controller.
+	FluxKustomize = "flux-kustomize"
+	// FluxSource: Flux' source controller.
+	FluxSource = "flux-source"
+	// FluxHelm: Flux' helm controller.
+	FluxHelm = "flux-helm"
+)
+
+// Source says where the definitions of one project lie.
+type Source struct {
+	// Name is what Load calls the project.
+	Name string
+	// Module and Version are the Go module that carries the definitions.
+	Module, Version string
+	// Files are the files to read, as glob patterns below the module's root.
+	Files []string
+	// Labels are what the project's own kustomization adds to each definition.
+	Labels map[string]string
+
+	// extract reads the definitions out of one file.
+	extract extractor
+}
+
+var sources = map[string]Source{
+	KubeVirt: {
+		Module: "kubevirt.io/kubevirt", Version: "v1.9.0",
+		Files:   []string{"pkg/virt-operator/resource/generate/components/validations_generated.go"},
+		extract: fromSchemaMap("CRDsValidation", kubevirtKinds),
+	},
+	CDI: {
+		Module: "kubevirt.io/containerized-data-importer", Version: "v1.65.0",
+		Files:   []string{"pkg/operator/resources/crds_generated.go"},
+		extract: fromDefinitionMap("CDICRDs"),
+	},
+	Multus: {
+		Module: "gopkg.in/k8snetworkplumbingwg/multus-cni.v4", Version: "v4.3.0",
+		Files:   []string{"deployments/multus-daemonset.yml"},
+		extract: fromYAML,
+	},
+	ClusterAPI: {
+		Module: "sigs.k8s.io/cluster-api", Version: "v1.13.2",
+		Files:   []string{"config/crd/bases/*.yaml"},
+		extract: fromYAML,
+	},
+	CAPK: {
+		Module: "sigs.k8s.io/cluster-api-provider-kubevirt", Version: "v0.11.2",
+		Files: []string{"config/crd/bases/*.yaml"},
+		Labels: map[string]string{
+			"cluster.x-k8s.io/provider": "kubevirt",
+			"cluster.x-k8s.io/v1alpha1": "v1alpha1",
+			"cluster.x-k8s.io/v1alpha2": "v1alpha1",
+			"cluster.x-k8s.io/v1alpha3": "v1alpha1",
+			"cluster.x-k8s.io/v1alpha4": "v1alpha1",
+			"cluster.x-k8s.io/v1beta1":  "v1alpha1",
+		},
+		extract: fromYAML,
+	},
+	TalosBootstrap: {
+		Module: "github.com/siderolabs/cluster-api-bootstrap-provider-talos", Version: "v0.6.12",
+		Files:   []string{"config/crd/bases/*.yaml"},
+		Labels:  talosLabels,
+		extract: fromYAML,
+	},
+	TalosControlPlane: {
+		Module: "github.com/siderolabs/cluster-api-control-plane-provider-talos", Version: "v0.5.13",
+		Files:   []string{"config/crd/bases/*.yaml"},
+		Labels:  talosLabels,
+		extract: fromYAML,
+	},
+	GatewayAPI: {
+		Module: "sigs.k8s.io/gateway-api", Version: "v1.6.0",
+		Files:   []string{"config/crd/standard/*.yaml"},
+		extract: fromYAML,
+	},
+	FluxKustomize: {
+		Module: "github.com/fluxcd/kustomize-controller", Version: "v1.9.5",
+		Files:   []string{"config/crd/bases/*.yaml"},
+		extract: fromYAML,
+	},
+	FluxSource: {
+		Module: "github.com/fluxcd/source-controller", Version: "v1.9.5",
+		Files:   []string{"config/crd/bases/*.yaml"},
+		extract: fromYAML,
+	},
+	FluxHelm: {
+		Module: "github.com/fluxcd/helm-controller", Version: "v1.6.4",
+		Files:   []string{"config/crd/bases/*.yaml"},
+		extract: fromYAML,
+	},
+}
+
+// talosLabels tell Cluster API which versions of its contract the Talos providers
+// speak.
+var talosLabels = map[string]string{
+	"cluster.x-k8s.io/v1alpha3": "v1alpha3",
+	"cluster.x-k8s.io/v1alpha4": "v1alpha3",
+	"cluster.x-k8s.io/v1beta1":  "v1alpha3",
+}
+
+// Sources returns the table, sorted by name.
+func Sources() []Source {
+	all := make([]Source, 0, len(sources))
+	for name, source := range sources {
+		source.Name = name
+		all = append(all, source)
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+	return all
+}
+
+// Names returns the names of all sources, sorted.
+func Names() []string {
+	names := make([]string, 0, len(sources))
+	for _, source := range Sources() {
+		names = append(names, source.Name)
+	}
+	return names
+}

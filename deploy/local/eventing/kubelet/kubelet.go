@@ -1,0 +1,265 @@
+// Package kubelet runs the pods that Knative's sources would have, without pods.
+//
+// An ApiServerSource asks for a Deployment with one container, the receive
+// adapter. Here that adapter runs inside this process, configured by the very
+// environment that the container would get, and acting as the Deployment's
+// service account, so that its permissions are those of a cluster. A new
+// generation overlaps the old one for a moment, as in a rolling update.
+// The Deployment's status says what it would say with a pod at work.
+//
+// The PingSource's adapter is one for all sources and is part of this process
+// anyway; its Deployment gets the status only. Other Deployments are left alone.
+package kubelet
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	appslisters "k8s.io/client-go/listers/apps/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	deploymentinformer "knative.dev/pkg/client/injection/kube/informers/apps/v1/deployment"
+	"knative.dev/pkg/configmap"
+	"knative.dev/pkg/controller"
+	"knative.dev/pkg/logging"
+
+	"github.com/slipway-dev/slipway/sources/adapter"
+
+	"github.com/slipway-dev/slipway/deploy/local/eventing/environment"
+)
+
+const (
+	// PingAdapter is the Deployment of the PingSource's adapter.
+	PingAdapter = "pingsource-mt-adapter"
+
+	receiveAdapter = "receive-adapter"
+	// overlap is how long an adapter outlives the start of its successor.
+	overlap = 2 * time.Second
+	// Adapters that end are started again, ever later.
+	firstPause, lastPause = time.Second, 10 * time.Second
+)
+
+// Kubelet runs receive adapters.
+type Kubelet struct {
+	ctx         context.Context
+	config      *rest.Config
+	client      kubernetes.Interface
+	deployments appslisters.DeploymentLister
+	log         *zap.Logger
+
+	mu   sync.Mutex
+	pods map[string]*pod
+	wait sync.WaitGroup
+}
+
+// pod is a receive adapter at work.
+type pod struct {
+	template string
+	cancel   context.CancelFunc
+}
+
+// New makes a Kubelet whose adapters run until ctx is done.
+func New(ctx context.Context, config *rest.Config) *Kubelet {
+	return &Kubelet{ctx: ctx, config: config, pods: map[string]*pod{}}
+}
+
+// NewController is the constructor of the Kubelet's controller.
+func (k *Kubelet) NewController(ctx context.Context, _ configmap.Watcher) *controller.Impl {
+	logger := logging.FromContext(ctx)
+	k.log = logger.Desugar()
+	k.client = kubeclient.Get(ctx)
+	informer := deploymentinformer.Get(ctx)
+	k.deployments = informer.Lister()
+	impl := controller.NewContext(ctx, k, controller.ControllerOptions{WorkQueueName: "kubelet", Logger: logger})
+	// This fails only for an informer that has stopped.
+	_, _ = informer.Informer().AddEventHandler(controller.HandleAll(impl.Enqueue))
+	return impl
+}
+
+// Wait returns when all adapters have ended.
+func (k *Kubelet) Wait() { k.wait.Wait() }
+
+// Reconcile implements controller.Reconciler.
+func (k *Kubelet) Reconcile(ctx context.Context, key string) error {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil {
+		return controller.NewPermanentError(err)
+	}
+	deployment, err := k.deployments.Deployments(namespace).Get(name)
+	if apierrors.IsNotFound(err) {
+		k.stop(key)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	owner := metav1.GetControllerOf(deployment)
+	switch {
+	case owner != nil && owner.Kind == "ApiServerSource":
+		if err := k.run(key, deployment); err != nil {
+			return err
+		}
+	case namespace == environment.SystemNamespace && name == PingAdapter:
+	default:
+		return nil
+	}
+	return k.writeStatus(ctx, deployment)
+}
+
+// run starts the Deployment's receive adapter, in place of one of another
+// template.
+func (k *Kubelet) run(key string, deployment *appsv1.Deployment) error {
+	env, err := environmentOf(deployment)
+	if err != nil {
+		return err
+	}
+	account := deployment.Spec.Template.Spec.ServiceAccountName
+	if account == "" {
+		account = "default"
+	}
+	text, err := json.Marshal(env)
+	if err != nil {
+		return controller.NewPermanentError(err)
+	}
+	template := account + string(text)
+
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before := k.pods[key]
+	if before != nil && before.template == template {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(k.ctx)
+	k.pods[key] = &pod{template: template, cancel: cancel}
+	k.wait.Go(func() { k.keepRunning(ctx, key, k.as(deployment.Namespace, account), env) })
+	if before != nil {
+		time.AfterFunc(overlap, before.cancel)
+	}
+	return nil
+}
+
+// as is the API server's configuration for acting as a service account.
+func (k *Kubelet) as(namespace, account string) *rest.Config {
+	config := rest.CopyConfig(k.config)
+	config.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:" + namespace + ":" + account,
+		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"},
+	}
+	return config
+}
+
+// keepRunning runs an adapter, and again when it ends.
+func (k *Kubelet) keepRunning(ctx context.Context, key string, config *rest.Config, env adapter.Environment) {
+	pause := firstPause
+	for {
+		started := time.Now()
+		err := adapter.Receive(ctx, adapter.Cluster{Config: config}, env, k.log)
+		if ctx.Err() != nil {
+			return
+		}
+		k.log.Warn("a receive adapter ended", zap.String("deployment", key), zap.Error(err))
+		if time.Since(started) > lastPause {
+			pause = firstPause
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, lastPause)
+	}
+}
+
+func (k *Kubelet) stop(key string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if p := k.pods[key]; p != nil {
+		p.cancel()
+		delete(k.pods, key)
+	}
+}
+
+// environmentOf is what the container of the Deployment would find in its
+// environment.
+func environmentOf(deployment *appsv1.Deployment) (adapter.Environment, error) {
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		if container.Name != receiveAdapter {
+			continue
+		}
+		env := adapter.Environment{}
+		for _, variable := range container.Env {
+			if value, set := value(deployment, variable); set {
+				env[variable.Name] = value
+			}
+		}
+		return env, nil
+	}
+	return nil, controller.NewPermanentError(fmt.Errorf("deployment %s/%s has no container %q", deployment.Namespace, deployment.Name, receiveAdapter))
+}
+
+func value(deployment *appsv1.Deployment, variable corev1.EnvVar) (string, bool) {
+	switch {
+	case variable.Name == "SYSTEM_NAMESPACE" || variable.Name == "METRICS_DOMAIN":
+		// This process has them, and the same ones.
+		return "", false
+	case variable.ValueFrom == nil:
+		return variable.Value, true
+	case variable.ValueFrom.FieldRef != nil && variable.ValueFrom.FieldRef.FieldPath == "metadata.namespace":
+		return deployment.Namespace, true
+	default:
+		return "", false
+	}
+}
+
+// writeStatus says that the Deployment's one pod is available.
+func (k *Kubelet) writeStatus(ctx context.Context, deployment *appsv1.Deployment) error {
+	replicas := int32(1)
+	if deployment.Spec.Replicas != nil {
+		replicas = *deployment.Spec.Replicas
+	}
+	update := deployment.DeepCopy()
+	update.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: deployment.Generation,
+		Replicas:           replicas,
+		ReadyReplicas:      replicas,
+		AvailableReplicas:  replicas,
+		UpdatedReplicas:    replicas,
+		Conditions: []appsv1.DeploymentCondition{{
+			Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,
+			Reason: "MinimumReplicasAvailable", Message: "Runs inside the local eventing process.",
+		}},
+	}
+	for _, condition := range deployment.Status.Conditions {
+		if condition.Type == appsv1.DeploymentAvailable && condition.Status == corev1.ConditionTrue {
+			update.Status.Conditions[0].LastTransitionTime = condition.LastTransitionTime
+			update.Status.Conditions[0].LastUpdateTime = condition.LastUpdateTime
+		}
+	}
+	if equality.Semantic.DeepEqual(deployment.Status, update.Status) {
+		return nil
+	}
+	if update.Status.Conditions[0].LastTransitionTime.IsZero() {
+		now := metav1.Now()
+		update.Status.Conditions[0].LastTransitionTime = now
+		update.Status.Conditions[0].LastUpdateTime = now
+	}
+	_, err := k.client.AppsV1().Deployments(deployment.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot write the status of deployment %s/%s: %w", deployment.Namespace, deployment.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,211 @@
+package stack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/client-go/rest"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	"knative.dev/pkg/injection/clients/dynamicclient"
+
+	"github.com/slipway-dev/slipway/sources/adapter"
+
+	"github.com/slipway-dev/slipway/deploy/local/eventing/environment"
+	"github.com/slipway-dev/slipway/deploy/local/eventing/fixture"
+	"github.com/slipway-dev/slipway/deploy/local/eventing/function"
+	"github.com/slipway-dev/slipway/deploy/local/eventing/names"
+	"github.com/slipway-dev/slipway/deploy/local/eventing/report"
+)
+
+// drain is how long events may take to be delivered when the process stops.
+const drain = 5 * time.Second
+
+// Options say what to run.
+type Options struct {
+	// Config reaches the API server.
+	Config *rest.Config
+	// Listen is the one address to listen on; it must be a loopback address.
+	Listen string
+	// ModuleDir is a folder with the module knative.dev/eventing.
+	ModuleDir string
+	// FunctionsDir holds the functions' binaries.
+	FunctionsDir string
+	// DataDir is for credentials of functions.
+	DataDir string
+	// Idle is how long a function's process is kept without requests.
+	Idle time.Duration
+	// Broker is the broker that functions send to.
+	Broker string
+	// Capacity is how many events may wait for one Trigger; 0 for a default.
+	Capacity int
+	// AdapterConfig is the configuration of sources/adapter; empty for none.
+	AdapterConfig string
+
+	Started time.Time
+	Report  *report.Reporter
+	Log     *slog.Logger
+	Knative *zap.Logger
+}
+
+// Run runs the stack until ctx is done, and then stops it in order: no new
+// events, what is queued is delivered, functions end.
+func Run(ctx context.Context, o Options) error {
+	server, err := url.Parse(o.Config.Host)
+	if err != nil {
+		return fmt.Errorf("cannot read the API server's address %q: %w", o.Config.Host, err)
+	}
+	listener, err := listen(o.Listen)
+	if err != nil {
+		return err
+	}
+	self := listener.Addr().String()
+	if err := names.Override(self, server.Host); err != nil {
+		return err
+	}
+	o.Config = adapter.Unlimited(o.Config)
+	o.Config.Dial = names.Redirect(self, server.Host, (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
+
+	// The reconcilers outlive ctx by the time that the queues take to drain.
+	inner, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	inner, informers := injected(inner, o.Config, o.Knative)
+	client := kubeclient.Get(inner)
+	if err := fixture.Create(ctx, client, o.ModuleDir); err != nil {
+		return err
+	}
+	activator, err := newActivator(inner, o, self)
+	if err != nil {
+		return err
+	}
+	functions, err := function.NewController(inner, dynamicclient.Get(inner), activator, o.FunctionsDir, o.Knative.Sugar())
+	if err != nil {
+		return err
+	}
+	k, err := assemble(inner, o.Config, append(informers, functions.Informer()), activator, o.Report, o.Capacity)
+	if err != nil {
+		return err
+	}
+	k.controllers = append(k.controllers, functions.Impl())
+
+	served := &http.Server{
+		Handler:           &mux{ingress: k.ingress, filter: k.filter, channel: k.channel, functions: activator},
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelWarn),
+	}
+	return run(ctx, inner, stop, o, parts{knative: k, activator: activator, server: served, listener: listener})
+}
+
+// parts are what runs.
+type parts struct {
+	knative   *knative
+	activator *function.Activator
+	server    *http.Server
+	listener  net.Listener
+}
+
+func newActivator(ctx context.Context, o Options, self string) (*function.Activator, error) {
+	client := kubeclient.Get(ctx)
+	credentials, err := function.NewCredentials(client, o.Config, filepath.Join(o.DataDir, "credentials"))
+	if err != nil {
+		return nil, err
+	}
+	environ := &function.Environ{Client: client, Credentials: credentials, Self: self, Broker: o.Broker}
+	return function.NewActivator(function.Options{
+		Environ: environ.Of,
+		Renew: func(ctx context.Context, spec function.Spec) error {
+			_, err := credentials.Ensure(ctx, spec.Namespace, spec.ServiceAccount)
+			return err
+		},
+		Idle: o.Idle, Report: o.Report, Log: o.Log,
+	}), nil
+}
+
+// run runs the parts until ctx is done or one of them fails.
+func run(ctx, inner context.Context, stop context.CancelFunc, o Options, p parts) error {
+	failed := make(chan error, 3)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			failed <- fmt.Errorf("cannot serve: %w", err)
+		}
+	})
+	self := p.listener.Addr().String()
+	wait.Go(func() {
+		err := p.knative.run(inner, func() {
+			o.Report.Write(report.Addresses{
+				Kind: report.KindReady, Listen: self, Ingress: "http://" + self,
+				Functions:  "http://" + self + names.FunctionPath[:len(names.FunctionPath)-1],
+				DurationMs: float64(time.Since(o.Started).Milliseconds()),
+			})
+		})
+		if err != nil {
+			failed <- err
+		}
+	})
+	sources, stopSources := context.WithCancel(ctx)
+	defer stopSources()
+	if o.AdapterConfig != "" {
+		wait.Go(func() {
+			if err := runAdapter(sources, o); err != nil {
+				failed <- err
+			}
+		})
+	}
+
+	var err error
+	select {
+	case <-ctx.Done():
+	case err = <-failed:
+	}
+	stopSources()
+	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	if left := p.knative.table.Stop(draining); left > 0 {
+		o.Log.Warn("events were given up", "count", left)
+	}
+	p.activator.Stop()
+	stop()
+	_ = p.server.Close()
+	wait.Wait()
+	return err
+}
+
+// runAdapter runs what is a Deployment of its own in a cluster.
+func runAdapter(ctx context.Context, o Options) error {
+	config, err := adapter.Load(o.AdapterConfig, func(string) string { return "" })
+	if err != nil {
+		return err
+	}
+	source, err := adapter.New(config, o.Log)
+	if err != nil {
+		return err
+	}
+	return source.Run(ctx, adapter.Cluster{Config: o.Config})
+}
+
+// listen opens the one port of this process.
+func listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %q: %w: name another address by --listen", address, err)
+	}
+	at, ok := listener.Addr().(*net.TCPAddr)
+	if !ok || !at.IP.IsLoopback() {
+		_ = listener.Close()
+		return nil, fmt.Errorf("cannot listen on %q: it is no loopback address", address)
+	}
+	return listener, nil
+}
+
+// Environment variables must have been set before Knative's packages were
+// initialised; see there.
+var _ = environment.SystemNamespace

@@ -1,0 +1,427 @@
+package stack
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/deploy/local/build"
+	"github.com/slipway-dev/slipway/deploy/local/crds"
+	"github.com/slipway-dev/slipway/deploy/local/kube"
+	"github.com/slipway-dev/slipway/deploy/local/stages"
+	"github.com/slipway-dev/slipway/shared/event"
+)
+
+const (
+	// Namespace is where everything of Slipway is installed.
+	Namespace = "slipway-system"
+	// readyTimeout bounds the wait for one step of the start.
+	readyTimeout = 60 * time.Second
+)
+
+// Binaries are the programs that a stack runs.
+var Binaries = []string{"kube", "kwok", "eventing", "virt", "event-archive"}
+
+// Options say what to start and where.
+type Options struct {
+	// Root is the root of the repository, Data the directory for all state.
+	Root, Data string
+	// Port is the API server's port; 0 takes a free one.
+	Port int
+	// Idle is how long a function may rest before its process is stopped.
+	Idle time.Duration
+	// Disable names functions whose process is never started.
+	Disable []string
+	// Out receives the lines for people, Progress those about builds.
+	Out, Progress io.Writer
+}
+
+// Stack is a running stack.
+type Stack struct {
+	// Cluster is the API server; Broker is the URL of the broker's ingress, as
+	// this machine can reach it.
+	Cluster *kube.Cluster
+	Broker  string
+	// Client reaches the API server as an administrator.
+	Client dynamic.Interface
+
+	opts      Options
+	bin       string
+	printer   *Printer
+	processes []*process
+	drained   sync.WaitGroup
+}
+
+// Start builds what is missing and starts everything. On an error, what was
+// started is stopped again.
+func Start(ctx context.Context, opts Options) (*Stack, error) {
+	s := &Stack{opts: opts, bin: filepath.Join(opts.Root, build.DefaultBin), printer: &Printer{Out: opts.Out, Now: time.Now}}
+	functions, err := build.Functions(opts.Root)
+	if err != nil {
+		return nil, err
+	}
+	if err := build.Binaries(ctx, build.Options{Root: opts.Root, Out: opts.Progress}, append(Binaries, functions...)...); err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx); err != nil {
+		s.Stop()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Stack) start(ctx context.Context) error {
+	started := time.Now()
+	definitions, err := s.definitions(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Cluster, err = kube.Start(ctx, kube.Options{
+		Binary: filepath.Join(s.bin, "kube"), Dir: s.opts.Data, Port: s.opts.Port, ControllerManager: true,
+		Install: func(ctx context.Context, c *kube.Cluster) error {
+			if err := kube.Apply(ctx, c.Config, definitions...); err != nil {
+				return err
+			}
+			return kube.WaitEstablished(ctx, c.Config, names(definitions)...)
+		},
+	}); err != nil {
+		return err
+	}
+	if s.Client, err = dynamic.NewForConfig(s.Cluster.Config); err != nil {
+		return fmt.Errorf("cannot reach the API server: %w", err)
+	}
+	s.printer.Say("API server ready after %.1f s: %s", time.Since(started).Seconds(), s.Cluster.URL)
+	manifests, err := s.manifests(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.eventing(ctx, manifests); err != nil {
+		return err
+	}
+	if err := s.install(ctx, manifests); err != nil {
+		return err
+	}
+	if err := s.simulators(ctx); err != nil {
+		return err
+	}
+	if err := s.Resync(ctx); err != nil {
+		return err
+	}
+	s.printer.Say("everything is up after %.1f s", time.Since(started).Seconds())
+	return nil
+}
+
+// definitions are the CRDs of the other projects; Slipway's own come with its
+// manifests, but have to be there before the sources that watch them.
+func (s *Stack) definitions(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	definitions, err := crds.Load(ctx, crds.KubeVirt, crds.CDI, crds.Multus)
+	if err != nil {
+		return nil, err
+	}
+	module, err := output(ctx, filepath.Join(s.opts.Root, "deploy/local/eventing"), nil, "go", "list", "-m", "-f", "{{.Dir}}", "knative.dev/eventing")
+	if err != nil {
+		return nil, err
+	}
+	text, err := output(ctx, s.opts.Root, nil, filepath.Join(s.bin, "eventing"), "crds", "--module-dir", strings.TrimSpace(string(module)))
+	if err != nil {
+		return nil, err
+	}
+	knative, err := kube.Decode(bytes.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	own, err := kube.ReadFiles(filepath.Join(s.opts.Root, "api/vitistack/crds"))
+	if err != nil {
+		return nil, err
+	}
+	return append(append(definitions, knative...), own...), nil
+}
+
+// manifests are those of a real cluster, with the local overlay, defaulted and
+// validated by Knative's own code.
+func (s *Stack) manifests(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	built, err := output(ctx, s.opts.Root, nil, filepath.Join(s.bin, "kube"), "kubectl", "kustomize", "deploy/local/overlay")
+	if err != nil {
+		return nil, err
+	}
+	if built, err = output(ctx, s.opts.Root, built, filepath.Join(s.bin, "eventing"), "defaults"); err != nil {
+		return nil, err
+	}
+	objects, err := kube.Decode(bytes.NewReader(built))
+	if err != nil {
+		return nil, err
+	}
+	for _, obj := range objects {
+		if obj.GroupVersionKind().GroupKind() == (schema.GroupKind{Group: "serving.knative.dev", Kind: "Service"}) {
+			s.localise(obj)
+		}
+	}
+	return objects, nil
+}
+
+// localise gives a Service what differs on one machine: where the archive
+// keeps its files, and which function is never started.
+func (s *Stack) localise(service *unstructured.Unstructured) {
+	for _, name := range s.opts.Disable {
+		if service.GetName() == name {
+			annotations := service.GetAnnotations()
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations["slipway.dev/disabled"] = "true"
+			service.SetAnnotations(annotations)
+		}
+	}
+	containers, _, _ := unstructured.NestedSlice(service.Object, "spec", "template", "spec", "containers")
+	for _, container := range containers {
+		env, _ := container.(map[string]any)["env"].([]any)
+		for _, entry := range env {
+			if variable, ok := entry.(map[string]any); ok && variable["name"] == "ARCHIVE_DIR" {
+				variable["value"] = filepath.Join(s.opts.Data, "event-archive")
+			}
+		}
+	}
+	_ = unstructured.SetNestedSlice(service.Object, containers, "spec", "template", "spec", "containers")
+}
+
+// eventing starts Knative Eventing and waits until it takes events.
+func (s *Stack) eventing(ctx context.Context, manifests []*unstructured.Unstructured) error {
+	config, err := s.adapterConfig(manifests)
+	if err != nil {
+		return err
+	}
+	reader, writer := io.Pipe()
+	cmd := s.command("eventing", "--kubeconfig", s.Cluster.Kubeconfig, "--functions-dir", s.bin,
+		"--data-dir", filepath.Join(s.opts.Data, "functions"), "--idle", s.opts.Idle.String(), "--adapter-config", config)
+	cmd.Stdout = writer
+	p, err := start(s.opts.Data, "eventing", cmd)
+	if err != nil {
+		return err
+	}
+	s.processes = append(s.processes, p)
+	go func() { <-p.done; _ = writer.Close() }()
+	ready := make(chan struct{})
+	s.drained.Go(func() {
+		s.printer.Copy(reader, func(raw []byte) {
+			var addresses struct {
+				Ingress string `json:"ingress"`
+			}
+			_ = json.Unmarshal(raw, &addresses)
+			s.Broker = strings.TrimSuffix(addresses.Ingress, "/") + "/" + Namespace + "/default"
+			close(ready)
+		})
+	})
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	return p.await(ctx, ready)
+}
+
+// adapterConfig writes the configuration of sources/adapter to a file, out of
+// the ConfigMap that a real cluster mounts.
+func (s *Stack) adapterConfig(manifests []*unstructured.Unstructured) (string, error) {
+	for _, obj := range manifests {
+		if obj.GetKind() != "ConfigMap" || obj.GetName() != "source-adapter" {
+			continue
+		}
+		text, _, err := unstructured.NestedString(obj.Object, "data", "config.yaml")
+		if err != nil {
+			return "", fmt.Errorf("cannot read ConfigMap source-adapter: %w", err)
+		}
+		path := filepath.Join(s.opts.Data, "source-adapter.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			return "", fmt.Errorf("cannot configure the source adapter: %w", err)
+		}
+		return path, nil
+	}
+	return "", errors.New("cannot configure the source adapter: the manifests hold no ConfigMap source-adapter")
+}
+
+// install applies the manifests and waits until everything says Ready.
+func (s *Stack) install(ctx context.Context, manifests []*unstructured.Unstructured) error {
+	namespaces, rest := split(manifests, "Namespace")
+	_, rest = split(rest, "CustomResourceDefinition")
+	if err := kube.Apply(ctx, s.Cluster.Config, namespaces...); err != nil {
+		return err
+	}
+	if err := kube.Apply(ctx, s.Cluster.Config, rest...); err != nil {
+		return err
+	}
+	wired, _ := split(rest, "Broker", "Trigger", "ApiServerSource", "PingSource")
+	return s.WaitReady(ctx, readyTimeout, wired...)
+}
+
+// simulators start what plays the parts that need hardware.
+func (s *Stack) simulators(ctx context.Context) error {
+	objects, err := stages.Objects()
+	if err != nil {
+		return err
+	}
+	if err := kube.Apply(ctx, s.Cluster.Config, objects...); err != nil {
+		return err
+	}
+	// The simulators outlive the start: they are stopped by Stop.
+	kwok, err := stages.Command(context.WithoutCancel(ctx), filepath.Join(s.bin, "kwok"), s.Cluster.Kubeconfig, filepath.Join(s.opts.Data, "kwok"), 1)
+	if err != nil {
+		return err
+	}
+	for name, cmd := range map[string]*exec.Cmd{"kwok": kwok, "virt": s.command("virt", "--kubeconfig", s.Cluster.Kubeconfig)} {
+		p, err := start(s.opts.Data, name, cmd)
+		if err != nil {
+			return err
+		}
+		s.processes = append(s.processes, p)
+	}
+	return nil
+}
+
+// command runs one of our own programs until Stop.
+func (s *Stack) command(name string, args ...string) *exec.Cmd {
+	return exec.Command(filepath.Join(s.bin, name), args...) //nolint:gosec,noctx // programs of this repository; Stop ends them
+}
+
+func names(objects []*unstructured.Unstructured) []string {
+	out := make([]string, 0, len(objects))
+	for _, obj := range objects {
+		out = append(out, obj.GetName())
+	}
+	return out
+}
+
+// Resync asks every function for a resync.
+func (s *Stack) Resync(ctx context.Context) error {
+	for _, spec := range slipway.Specs() {
+		id := fmt.Sprintf("resync-%s-%d", spec.Name, time.Now().UnixNano())
+		next := event.Next(event.Resync{Function: spec.Name}, id)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Broker, strings.NewReader(string(next.Data())))
+		if err != nil {
+			return fmt.Errorf("cannot ask for a resync: %w", err)
+		}
+		for name, value := range map[string]string{
+			"Ce-Specversion": "1.0", "Ce-Id": id, "Ce-Type": next.Type(), "Ce-Source": next.Source(),
+			"Ce-Function": spec.Name, "Content-Type": "application/json",
+		} {
+			req.Header.Set(name, value)
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return fmt.Errorf("cannot ask for a resync: %w", err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode/100 != 2 {
+			return fmt.Errorf("cannot ask for a resync of %s: the broker at %s answered %s", spec.Name, s.Broker, resp.Status)
+		}
+	}
+	return nil
+}
+
+// Apply applies manifests as a person would with kubectl.
+func (s *Stack) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	return kube.Apply(ctx, s.Cluster.Config, objects...)
+}
+
+// Kubectl runs kubectl against the stack and returns what it printed.
+func (s *Stack) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
+	return output(ctx, s.opts.Root, nil, filepath.Join(s.bin, "kube"),
+		append([]string{"kubectl", "--kubeconfig", s.Cluster.Kubeconfig}, args...)...)
+}
+
+// Stop ends everything in reverse order. The state stays in the data
+// directory.
+func (s *Stack) Stop() {
+	for i := len(s.processes) - 1; i >= 0; i-- {
+		s.processes[i].stop(10 * time.Second)
+	}
+	s.drained.Wait()
+	if s.Cluster != nil {
+		s.Cluster.Stop()
+	}
+}
+
+// WaitReady waits until the condition Ready of every object is True. The error
+// names the first that is not, and what its conditions say.
+func (s *Stack) WaitReady(ctx context.Context, timeout time.Duration, objects ...*unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for _, obj := range objects {
+		for {
+			live, err := s.get(ctx, obj)
+			if err == nil && ready(live) {
+				break
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return notReady(obj, live, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Stack) get(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	gvk := obj.GroupVersionKind()
+	gvr := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
+	live, err := s.Client.Resource(gvr).Namespace(obj.GetNamespace()).Get(ctx, obj.GetName(), metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
+	}
+	return live, nil
+}
+
+func conditions(obj *unstructured.Unstructured) []map[string]any {
+	if obj == nil {
+		return nil
+	}
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	var out []map[string]any
+	for _, item := range list {
+		if c, ok := item.(map[string]any); ok {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func ready(obj *unstructured.Unstructured) bool {
+	for _, c := range conditions(obj) {
+		if c["type"] == "Ready" {
+			return c["status"] == "True"
+		}
+	}
+	return false
+}
+
+func notReady(obj, live *unstructured.Unstructured, err error) error {
+	name := fmt.Sprintf("%s %s/%s", obj.GetKind(), obj.GetNamespace(), obj.GetName())
+	if live == nil {
+		return fmt.Errorf("%s is not Ready: %w", name, err)
+	}
+	var said []string
+	for _, c := range conditions(live) {
+		if c["status"] != "True" {
+			said = append(said, fmt.Sprintf("%v is %v (%v: %v)", c["type"], c["status"], c["reason"], c["message"]))
+		}
+	}
+	if len(said) == 0 {
+		said = append(said, "it has no conditions: no function has taken care of it")
+	}
+	return fmt.Errorf("%s is not Ready: %s", name, strings.Join(said, "; "))
+}

@@ -1,0 +1,53 @@
+// Package machinevm is the function machine-vm: it turns a Machine into a
+// KubeVirt VirtualMachine and brings the virtual machine's state back into the
+// Machine's status.
+//
+// # What wakes it
+//
+// Changes of Machines, of the objects that it makes (virtual machines, their
+// instances, claims, DataVolumes), and of what Machines name (MachineClasses,
+// KubevirtConfigs, NetworkConfigurations, NetworkNamespaces, and those Secrets
+// and ConfigMaps that carry the label slipway.dev/watch). An event is only a key
+// (keys.go); what no event tells, the resync finds.
+//
+// # What it does
+//
+//  1. gather.go reads: what may be written first, what is decided from last.
+//  2. Package decide thinks: which cluster, which virtual machine, what the spec
+//     comes to, what has to be written, what is wrong.
+//  3. The runtime writes, in this order: the finalizer, the record of the
+//     interfaces, network definitions, claims, the Secret for cloud-init, the
+//     virtual machine, the growth of claims, the removal of a boot image.
+//  4. Package decide concludes status, conditions and a Kubernetes Event.
+//
+// A Machine that is deleted is taken down in the reverse order, and held by its
+// finalizer until the virtual machine and its instance are gone.
+//
+// # What holds
+//
+//   - Nothing is created while anything about the Machine is wrong or awaited,
+//     except that the record is kept while only an address is awaited.
+//   - An existing virtual machine is never touched because of a wrong spec, never
+//     restarted, and never loses what others added to it.
+//   - Only objects marked for the Machine (annotation vitistack.io/machine-uid,
+//     owner reference, or label with a managed-by label) are changed or deleted.
+//     Claims, Secrets and virtual machines are made by create, so a race cannot
+//     share them.
+//   - What the Machine states is enforced; what it leaves open is written once, at
+//     creation.
+//   - At the fixpoint nothing is written.
+//
+// # Marks
+//
+// The labels vitistack.io/managed-by, vitistack.io/machine and
+// vitistack.io/source-machine, and the annotations vitistack.io/machine-uid and
+// vitistack.io/machine-name are on every object that is made for a Machine;
+// vitistack.io/adopted is on a virtual machine that others made. What was made
+// also carries slipway.dev/installation, by which orphans of this installation
+// are told from those of another. The rest is in package decide.
+//
+// # What it does not do yet
+//
+// Clusters other than the management cluster are not reached: a Machine that
+// names a KubevirtConfig gets a terminal condition.
+package machinevm

@@ -1,0 +1,149 @@
+package machinevm
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
+	"github.com/slipway-dev/slipway/functions/machine-vm/decide"
+	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/event"
+	"github.com/slipway-dev/slipway/shared/read"
+	"github.com/slipway-dev/slipway/shared/reconcile"
+)
+
+// mapper tells which Machines an event concerns, from the name of the object
+// alone. Names of Machines that do not exist are harmless.
+type mapper struct{ settings Settings }
+
+// shortened is the end of a name that may have been shortened; only its
+// Machine's own name can tell.
+var shortened = regexp.MustCompile(`-[0-9a-f]{10}$`)
+
+// shortenedMin is the length below which no shortened name can be: a shortened
+// name lacks some separators at most.
+const shortenedMin = v1alpha1.MaxNameLength - 64
+
+func maybeShortened(name string) bool {
+	return len(name) >= shortenedMin && shortened.MatchString(name)
+}
+
+// ofVM: a virtual machine, or instance, is called like its Machine, with or
+// without the prefix.
+func (m mapper) ofVM(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	keys := []reconcile.Key{{Namespace: e.Namespace, Name: e.Name}}
+	if rest, ok := strings.CutPrefix(e.Name, m.settings.VMNamePrefix); ok && rest != "" {
+		keys = appendKey(keys, e.Namespace, rest)
+	}
+	if !maybeShortened(e.Name) {
+		return keys, nil
+	}
+	return m.join(ctx, r, keys, e.Namespace, func(machine *unstructured.Unstructured) bool {
+		return v1alpha1.VirtualMachineName(m.settings.VMNamePrefix, machine.GetName()) == e.Name
+	})
+}
+
+// ofClaim: a claim is called like its Machine and a disk. Both may hold dashes,
+// and a name that becomes free may be what another Machine waits for.
+func (m mapper) ofClaim(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	keys := []reconcile.Key{{Namespace: e.Namespace, Name: e.Name}}
+	for i, c := range e.Name {
+		if c == '-' && i > 0 {
+			keys = appendKey(keys, e.Namespace, e.Name[:i])
+		}
+	}
+	if !maybeShortened(e.Name) {
+		return keys, nil
+	}
+	return m.join(ctx, r, keys, e.Namespace, func(machine *unstructured.Unstructured) bool {
+		return slices.Contains(decide.ClaimNames(machine, m.settings.Settings, nil, true), e.Name)
+	})
+}
+
+// ofISO: a boot image's DataVolume is called like its Machine.
+func (m mapper) ofISO(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	keys := []reconcile.Key{{Namespace: e.Namespace, Name: e.Name}}
+	if name, ok := strings.CutSuffix(e.Name, "-iso"); ok && name != "" {
+		keys = appendKey(keys, e.Namespace, name)
+	}
+	if !maybeShortened(e.Name) {
+		return keys, nil
+	}
+	return m.join(ctx, r, keys, e.Namespace, func(machine *unstructured.Unstructured) bool {
+		return v1alpha1.ISOName(machine.GetName()) == e.Name
+	})
+}
+
+// ofNetwork: the Machines that attach to the network, and the one whose record
+// it is.
+func (m mapper) ofNetwork(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	keys := []reconcile.Key{{Namespace: e.Namespace, Name: e.Name}}
+	return m.join(ctx, r, keys, e.Namespace, func(machine *unstructured.Unstructured) bool {
+		return slices.Contains(decide.Attachments(machine), v1alpha1.AttachmentName(e.Name))
+	})
+}
+
+func (m mapper) ofNetworkNamespace(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	return m.join(ctx, r, nil, e.Namespace, func(machine *unstructured.Unstructured) bool {
+		name, _, _ := unstructured.NestedString(machine.Object, "spec", "network", "networkNamespaceName")
+		return name == e.Name
+	})
+}
+
+func (m mapper) ofClass(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	return m.join(ctx, r, nil, "", func(machine *unstructured.Unstructured) bool {
+		class, _, _ := unstructured.NestedString(machine.Object, "spec", "machineClass")
+		instanceType, _, _ := unstructured.NestedString(machine.Object, "spec", "instanceType")
+		return class == e.Name || instanceType == e.Name
+	})
+}
+
+// ofConfig: the Machines that name the cluster, and those without placement.
+func (m mapper) ofConfig(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	return m.join(ctx, r, nil, "", func(machine *unstructured.Unstructured) bool {
+		spec, _, _ := unstructured.NestedString(machine.Object, "spec", "kubevirtConfigRef")
+		status, _, _ := unstructured.NestedString(machine.Object, "status", "kubevirtConfigRef")
+		names := []string{spec, status, machine.GetAnnotations()[v1alpha1.AnnotationKubevirtConfig]}
+		return slices.Contains(names, e.Name) || strings.Join(names, "") == ""
+	})
+}
+
+// ofSecret: the Machines whose cloud-init names it, and the one that it was
+// made for.
+func (m mapper) ofSecret(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	return m.join(ctx, r, nil, e.Namespace, func(machine *unstructured.Unstructured) bool {
+		return slices.Contains(decide.CloudInitSecrets(machine), e.Name) || v1alpha1.CloudInitName(machine.GetName()) == e.Name
+	})
+}
+
+func (m mapper) ofConfigMap(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	return m.join(ctx, r, nil, e.Namespace, func(machine *unstructured.Unstructured) bool {
+		return slices.Contains(decide.CloudInitConfigMaps(machine), e.Name)
+	})
+}
+
+// join adds the Machines of a namespace, or of all, that an event concerns.
+func (m mapper) join(ctx context.Context, r *read.Reader, keys []reconcile.Key, namespace string, concerned func(*unstructured.Unstructured) bool) ([]reconcile.Key, error) {
+	machines, err := r.List(ctx, "", kinds.Machines, namespace, "")
+	if err != nil {
+		return nil, err
+	}
+	for i := range machines {
+		if concerned(&machines[i]) {
+			keys = appendKey(keys, machines[i].GetNamespace(), machines[i].GetName())
+		}
+	}
+	return keys, nil
+}
+
+func appendKey(keys []reconcile.Key, namespace, name string) []reconcile.Key {
+	key := reconcile.Key{Namespace: namespace, Name: name}
+	if slices.Contains(keys, key) {
+		return keys
+	}
+	return append(keys, key)
+}

@@ -1,0 +1,242 @@
+package apply
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/slipway-dev/slipway/shared/kind"
+)
+
+// verdict tells whether applying an intent would change a live object.
+type verdict int
+
+const (
+	equal verdict = iota
+	different
+	// unsure: only the server, with the schema, can tell.
+	unsure
+)
+
+// compare judges an intent against the live object: every leaf must be equal,
+// and the leaves that manager owns by apply must be exactly the intent's.
+func compare(res kind.Resource, intent, live *unstructured.Unstructured, manager string) (verdict, error) {
+	c := comparison{lists: res.Lists, owned: fieldpath.NewSet()}
+	c.fields(fieldpath.Path{}, "", intent.Object, live.Object)
+	if c.worst == different {
+		return different, nil
+	}
+	owned, byUpdate, err := ownedBy(live, manager)
+	if err != nil {
+		return different, err
+	}
+	if byUpdate || !owned.Leaves().Equals(c.owned.Leaves()) {
+		return different, nil
+	}
+	return c.worst, nil
+}
+
+// ownedBy is the set of fields that manager owns by apply, and whether it owns
+// others by update, which the first apply has to fold in.
+func ownedBy(live *unstructured.Unstructured, manager string) (owned *fieldpath.Set, byUpdate bool, err error) {
+	owned = fieldpath.NewSet()
+	for _, entry := range live.GetManagedFields() {
+		if entry.Manager != manager || entry.Subresource != "" {
+			continue
+		}
+		if entry.Operation != metav1.ManagedFieldsOperationApply {
+			byUpdate = true
+			continue
+		}
+		set := &fieldpath.Set{}
+		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+			return nil, false, fmt.Errorf("cannot read the managed fields of %s %q: %w", live.GetKind(), live.GetName(), err)
+		}
+		owned = owned.Union(set)
+	}
+	return owned, byUpdate, nil
+}
+
+// notOwned are the fields that identify an object; nobody owns them.
+var notOwned = map[string]bool{
+	".apiVersion": true, ".kind": true, ".metadata.name": true, ".metadata.namespace": true,
+	".metadata.resourceVersion": true, ".metadata.uid": true,
+}
+
+type comparison struct {
+	lists map[string][]string
+	owned *fieldpath.Set
+	worst verdict
+}
+
+func (c *comparison) judge(v verdict) {
+	if c.worst == equal || v == different {
+		c.worst = v
+	}
+}
+
+func (c *comparison) fields(path fieldpath.Path, dotted string, intent, live map[string]any) {
+	for name, want := range intent {
+		child := dotted + "." + name
+		if notOwned[child] {
+			continue
+		}
+		have, present := live[name]
+		if !present {
+			c.judge(different)
+		}
+		c.value(append(path.Copy(), fieldpath.PathElement{FieldName: &name}), child, want, have)
+	}
+}
+
+func (c *comparison) value(path fieldpath.Path, dotted string, want, have any) {
+	switch w := want.(type) {
+	case map[string]any:
+		if len(w) == 0 {
+			c.owned.Insert(path)
+		}
+		h, ok := have.(map[string]any)
+		if !ok {
+			c.judge(different)
+		}
+		c.fields(path, dotted, w, h)
+	case []any:
+		keys, keyed := c.lists[strings.TrimPrefix(dotted, ".")]
+		if !keyed {
+			c.owned.Insert(path)
+			c.judge(leaf(want, have))
+			return
+		}
+		h, _ := have.([]any)
+		c.items(path, dotted, keys, w, h)
+	default:
+		c.owned.Insert(path)
+		c.judge(leaf(want, have))
+	}
+}
+
+func (c *comparison) items(path fieldpath.Path, dotted string, keys []string, want, have []any) {
+	for _, item := range want {
+		if len(keys) == 1 && keys[0] == "=" {
+			v := value.NewValueInterface(item)
+			c.owned.Insert(append(path.Copy(), fieldpath.PathElement{Value: &v}))
+			if !contains(have, item) {
+				c.judge(different)
+			}
+			continue
+		}
+		fields, ok := item.(map[string]any)
+		if !ok {
+			c.judge(unsure)
+			continue
+		}
+		element := fieldpath.KeyByFields(keyValues(fields, keys)...)
+		c.fields(append(path.Copy(), fieldpath.PathElement{Key: element}), dotted, fields, find(have, fields, keys))
+	}
+}
+
+func keyValues(item map[string]any, keys []string) []any {
+	pairs := make([]any, 0, 2*len(keys))
+	for _, key := range keys {
+		pairs = append(pairs, key, item[key])
+	}
+	return pairs
+}
+
+func find(items []any, like map[string]any, keys []string) map[string]any {
+	for _, item := range items {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		match := true
+		for _, key := range keys {
+			match = match && equality.Semantic.DeepEqual(normal(fields[key]), normal(like[key]))
+		}
+		if match {
+			return fields
+		}
+	}
+	return nil
+}
+
+func contains(items []any, wanted any) bool {
+	for _, item := range items {
+		if reflect.DeepEqual(normal(item), normal(wanted)) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaf compares two scalars or atomic values. Two different strings that are
+// the same quantity may be equal to the server: that depends on the schema.
+func leaf(want, have any) verdict {
+	if reflect.DeepEqual(normal(want), normal(have)) {
+		return equal
+	}
+	a, errA := resource.ParseQuantity(fmt.Sprint(want))
+	b, errB := resource.ParseQuantity(fmt.Sprint(have))
+	if errA == nil && errB == nil && a.Cmp(b) == 0 {
+		return unsure
+	}
+	switch want.(type) {
+	case []any, map[string]any:
+		// Inside an atomic value the server may add defaults.
+		return unsure
+	}
+	return different
+}
+
+// normal brings the numbers that JSON and Go spell differently to one type.
+func normal(v any) any {
+	switch n := v.(type) {
+	case int:
+		return int64(n)
+	case int32:
+		return int64(n)
+	case float64:
+		if n == float64(int64(n)) {
+			return int64(n)
+		}
+	case map[string]any:
+		out := make(map[string]any, len(n))
+		for key, child := range n {
+			out[key] = normal(child)
+		}
+		return out
+	case []any:
+		out := make([]any, len(n))
+		for i, child := range n {
+			out[i] = normal(child)
+		}
+		return out
+	}
+	return v
+}
+
+// sameObject compares a dry-run's answer with the live object, without what
+// changes by the mere attempt: resourceVersion and the times of managed fields.
+func sameObject(a, b *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(normal(settled(a)), normal(settled(b)))
+}
+
+func settled(obj *unstructured.Unstructured) map[string]any {
+	clone := obj.DeepCopy()
+	fields := clone.GetManagedFields()
+	for i := range fields {
+		fields[i].Time = nil
+	}
+	clone.SetManagedFields(fields)
+	clone.SetResourceVersion("")
+	unstructured.RemoveNestedField(clone.Object, "metadata", "generation")
+	return clone.Object
+}

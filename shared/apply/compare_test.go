@@ -1,0 +1,83 @@
+package apply
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-dev/slipway/shared/kind"
+)
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	obj := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text), &obj); err != nil {
+		t.Fatal(err)
+	}
+	return &unstructured.Unstructured{Object: obj}
+}
+
+func TestCompare(t *testing.T) {
+	res := kind.Resource{Versions: []string{"v1"}, Kind: "Service", Lists: map[string][]string{
+		"spec.ports": {"port", "protocol"}, "metadata.finalizers": {"="},
+	}}
+	const intent = `
+apiVersion: v1
+kind: Service
+metadata: {name: s, namespace: n, labels: {app: web}}
+spec: {ports: [{port: 80, protocol: TCP, name: http}], size: 1Gi, tags: [a, b]}`
+	const owned = `{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{}}},"f:size":{},"f:tags":{}}}`
+	live := func(spec string) string {
+		return "apiVersion: v1\nkind: Service\nmetadata: {name: s, namespace: n, uid: u, labels: {app: web, other: x}}\nspec: " + spec
+	}
+	const same = `{ports: [{port: 443, protocol: TCP}, {port: 80, protocol: TCP, name: http, nodePort: 30000}], size: 1Gi, tags: [a, b], extra: 1}`
+	cases := map[string]struct {
+		reason string
+		live   string
+		owned  string
+		want   verdict
+	}{
+		"Equal":         {"entries, fields and labels of others do not matter", live(same), owned, equal},
+		"NotOwned":      {"equal values that the function does not own yet are taken over by one apply", live(same), `{"f:spec":{"f:size":{}}}`, different},
+		"OwnsMore":      {"a field that left the intent must be given up", live(same), `{"f:metadata":{"f:labels":{"f:app":{}}},"f:spec":{"f:gone":{},"f:ports":{"k:{\"port\":80,\"protocol\":\"TCP\"}":{".":{},"f:name":{},"f:port":{},"f:protocol":{}}},"f:size":{},"f:tags":{}}}`, different},
+		"Changed":       {"a changed leaf is a difference", live(`{ports: [{port: 80, protocol: TCP, name: web}], size: 1Gi, tags: [a, b]}`), owned, different},
+		"ItemMissing":   {"a keyed entry that is gone is a difference", live(`{ports: [{port: 80, protocol: UDP, name: http}], size: 1Gi, tags: [a, b]}`), owned, different},
+		"SameQuantity":  {"1Gi and 1024Mi may be one quantity or two strings: the server knows", live(`{ports: [{port: 80, protocol: TCP, name: http}], size: 1024Mi, tags: [a, b]}`), owned, unsure},
+		"AtomicDiffers": {"an atomic list may hold defaults of the server", live(`{ports: [{port: 80, protocol: TCP, name: http}], size: 1Gi, tags: [a]}`), owned, unsure},
+		"FieldMissing":  {"a missing field is a difference", live(`{ports: [{port: 80, protocol: TCP, name: http}], tags: [a, b]}`), owned, different},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			obj := parse(t, tc.live)
+			obj.SetManagedFields([]metav1.ManagedFieldsEntry{
+				{Manager: "m", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(tc.owned)}},
+				{Manager: "other", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:extra":{}}}`)}},
+			})
+			got, err := compare(res, parse(t, intent), obj, "m")
+			if err != nil || got != tc.want {
+				t.Errorf("%s: want %v, got %v (%v)", tc.reason, tc.want, got, err)
+			}
+		})
+	}
+}
+
+func TestFieldsOwnedByUpdateAreFoldedIn(t *testing.T) {
+	obj := parse(t, "apiVersion: v1\nkind: X\nmetadata: {name: x}\nspec: {a: 1}")
+	obj.SetManagedFields([]metav1.ManagedFieldsEntry{
+		{Manager: "m", Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:a":{}}}`)}},
+	})
+	got, err := compare(kind.Resource{}, parse(t, "spec: {a: 1}"), obj, "m")
+	if err != nil || got != different {
+		t.Errorf("an object that the function created must be turned to apply once: %v, %v", got, err)
+	}
+}
+
+func TestMergePatchIsEmptyWhenNothingDiffers(t *testing.T) {
+	base := parse(t, "spec: {replicas: 1, list: [{name: a}]}\nstatus: {x: null}")
+	patch, err := mergePatch(base, base.DeepCopy())
+	if err != nil || len(patch) != 0 {
+		t.Errorf("want no patch, got %v, %v", patch, err)
+	}
+}

@@ -1,0 +1,145 @@
+package apply
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
+
+	"github.com/slipway-dev/slipway/shared/plan"
+)
+
+func (w *Writer) apply(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry) plan.Outcome {
+	base := w.current(entry)
+	if base == nil {
+		if w.DryRun {
+			return w.skipped(entry)
+		}
+		return w.sendApply(ctx, client, entry, nil)
+	}
+	verdict, err := compare(entry.Resource, entry.Object, base, w.Manager)
+	if err != nil {
+		return w.failed(entry, err)
+	}
+	if verdict == unsure {
+		if verdict, err = w.dryRun(ctx, client, entry, base); err != nil {
+			return w.failed(entry, err)
+		}
+	}
+	switch {
+	case verdict == equal:
+		return plan.Outcome{Entry: entry, Result: plan.Unchanged, Object: base}
+	case w.DryRun:
+		return w.skipped(entry)
+	}
+	if base, err = w.fold(ctx, client, base); err != nil {
+		return w.failed(entry, err)
+	}
+	return w.sendApply(ctx, client, entry, base)
+}
+
+// fold turns the fields that the function owns by a create or a patch into
+// fields that it owns by apply: else fields left out later would stay.
+func (w *Writer) fold(ctx context.Context, client dynamic.ResourceInterface, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !ownsByUpdate(base, w.Manager) {
+		return base, nil
+	}
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(base, sets.New(w.Manager), w.Manager)
+	if err != nil || patch == nil {
+		return base, err
+	}
+	return client.Patch(ctx, base.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: w.Manager})
+}
+
+func ownsByUpdate(obj *unstructured.Unstructured, manager string) bool {
+	for _, entry := range obj.GetManagedFields() {
+		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *Writer) sendApply(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry, base *unstructured.Unstructured) plan.Outcome {
+	obj, err := w.serverSideApply(ctx, client, entry, base, nil)
+	if err != nil {
+		return w.failed(entry, err)
+	}
+	switch {
+	case base == nil:
+		return w.done(entry, plan.Created, obj)
+	case base.GetResourceVersion() == obj.GetResourceVersion():
+		return w.done(entry, plan.Unchanged, obj)
+	}
+	return w.done(entry, plan.Configured, obj)
+}
+
+func (w *Writer) serverSideApply(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry, base *unstructured.Unstructured, dryRun []string) (*unstructured.Unstructured, error) {
+	intent := &unstructured.Unstructured{Object: w.Vault.OpenObject(entry.Resource, entry.Object.Object)}
+	intent.SetManagedFields(nil)
+	intent.SetResourceVersion("")
+	if base != nil {
+		intent.SetResourceVersion(base.GetResourceVersion())
+	}
+	body, err := json.Marshal(intent.Object)
+	if err != nil {
+		return nil, fmt.Errorf("cannot encode %s %q: %w", entry.Resource, entry.Name(), err)
+	}
+	force := true
+	opts := metav1.PatchOptions{FieldManager: w.Manager, Force: &force, DryRun: dryRun}
+	var sub []string
+	if entry.Subresource != "" {
+		sub = []string{entry.Subresource}
+	}
+	return client.Patch(ctx, intent.GetName(), types.ApplyPatchType, body, opts, sub...)
+}
+
+// seen remembers, for the life of the process, for which live object which
+// intent was found to change nothing. It cannot grow stale: the key holds the
+// resourceVersion.
+var seen = struct {
+	sync.Mutex
+	verdicts map[string]verdict
+}{verdicts: map[string]verdict{}}
+
+const seenMax = 10000
+
+func (w *Writer) dryRun(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry, base *unstructured.Unstructured) (verdict, error) {
+	intent, err := json.Marshal(entry.Object.Object)
+	if err != nil {
+		return unsure, fmt.Errorf("cannot encode %s %q: %w", entry.Resource, entry.Name(), err)
+	}
+	sum := sha256.Sum256(intent)
+	key := string(base.GetUID()) + base.GetResourceVersion() + hex.EncodeToString(sum[:])
+	seen.Lock()
+	known, ok := seen.verdicts[key]
+	seen.Unlock()
+	if ok {
+		return known, nil
+	}
+	answer, err := w.serverSideApply(ctx, client, entry, base, []string{metav1.DryRunAll})
+	if err != nil {
+		return unsure, err
+	}
+	w.Vault.SealObject(entry.Resource, answer)
+	result := different
+	if sameObject(answer, base) {
+		result = equal
+	}
+	seen.Lock()
+	defer seen.Unlock()
+	if len(seen.verdicts) >= seenMax {
+		clear(seen.verdicts)
+	}
+	seen.verdicts[key] = result
+	return result, nil
+}

@@ -1,0 +1,61 @@
+// Package kind describes the resources that functions read and write: their
+// group, versions, plural and scope, which of their fields hold secrets, and
+// which of their lists are keyed.
+//
+// It is plain data, so that decisions, the runtime and the manifest generator
+// speak of a resource by the same value.
+package kind
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Resource names one resource of an API server.
+type Resource struct {
+	// Group is the API group; empty for the core group.
+	Group string
+	// Versions are the versions a function understands, the preferred one
+	// first. With more than one, discovery decides which is used.
+	Versions []string
+	// Kind and Plural are the two names of the resource.
+	Kind, Plural string
+	// Namespaced tells the scope.
+	Namespaced bool
+	// Sealed lists the fields whose string values are secret: dotted paths,
+	// with [] after a list and * for any key of a map.
+	Sealed []string
+	// Lists holds the keys of associative lists by dotted path ("spec.ports"),
+	// for comparing an intent with what is owned. A list that is not named is
+	// atomic. A single key "=" marks a set of scalars.
+	Lists map[string][]string
+}
+
+// GVK is the group, version and kind under the preferred version.
+func (r Resource) GVK() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: r.Group, Version: r.Versions[0], Kind: r.Kind}
+}
+
+// GVR is the group, version and resource under the preferred version.
+func (r Resource) GVR() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: r.Group, Version: r.Versions[0], Resource: r.Plural}
+}
+
+// APIVersion is the preferred version as it stands in a manifest.
+func (r Resource) APIVersion() string { return r.GVK().GroupVersion().String() }
+
+// String is kubectl's name of the resource: plural and group.
+func (r Resource) String() string {
+	return schema.GroupResource{Group: r.Group, Resource: r.Plural}.String()
+}
+
+// Is reports whether an apiVersion and a kind, as an event carries them, name
+// this resource in any version.
+func (r Resource) Is(apiVersion, kindName string) bool {
+	group, _, slash := strings.Cut(apiVersion, "/")
+	if !slash {
+		group = ""
+	}
+	return kindName == r.Kind && group == r.Group
+}

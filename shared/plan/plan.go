@@ -1,0 +1,234 @@
+// Package plan is the language in which decisions speak: what to write, what
+// else must be known first, and what the answers of the API servers mean.
+//
+// Everything here is plain data without a client, a clock or randomness. A
+// function's decide package builds these values, the runtime acts on them:
+//
+//	gather ─► Decide(now, in, known) ─► Decision{Plan | Needs}
+//	apply  ─► Outcomes ─► Conclude(now, in, known, outcomes) ─► Conclusion
+package plan
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/shared/fault"
+	"github.com/slipway-dev/slipway/shared/kind"
+)
+
+// Verb says how an entry is written.
+type Verb string
+
+const (
+	// Create makes an object that must not exist yet; if it does, the world is
+	// gathered again. For objects that a race must not adopt.
+	Create Verb = "create"
+	// Apply is server-side apply of Object under the function's field manager,
+	// with the resourceVersion of Base where Base is set.
+	Apply Verb = "apply"
+	// Patch turns Base into Object by a merge patch that carries the
+	// resourceVersion of Base.
+	Patch Verb = "patch"
+	// Delete removes Base, under its UID and resourceVersion.
+	Delete Verb = "delete"
+)
+
+// Entry is one intended write, with the reason for it.
+type Entry struct {
+	Verb        Verb          `json:"verb"`
+	Cluster     string        `json:"cluster,omitempty"`
+	Resource    kind.Resource `json:"-"`
+	Subresource string        `json:"subresource,omitempty"`
+	// Object is what the object shall be: the whole object for Create and
+	// Patch, the owned fields for Apply; unset for Delete.
+	Object *unstructured.Unstructured `json:"object,omitempty"`
+	// Base is the object as it was gathered; unset when there was none.
+	Base *unstructured.Unstructured `json:"base,omitempty"`
+	// Reason is a sentence for the log, the plan and the recording.
+	Reason string `json:"reason"`
+}
+
+// Name is "namespace/name" of the entry's object, or its name alone.
+func (e Entry) Name() string {
+	obj := e.Object
+	if obj == nil {
+		obj = e.Base
+	}
+	if obj == nil {
+		return ""
+	}
+	if ns := obj.GetNamespace(); ns != "" {
+		return ns + "/" + obj.GetName()
+	}
+	return obj.GetName()
+}
+
+// String reads "create virtualmachines.kubevirt.io team-a/vm-web".
+func (e Entry) String() string {
+	s := fmt.Sprintf("%s %s %s", e.Verb, e.Resource, e.Name())
+	if e.Subresource != "" {
+		s += " (" + e.Subresource + ")"
+	}
+	if e.Cluster != "" {
+		s += " on cluster " + e.Cluster
+	}
+	return s
+}
+
+// Stage is a group of writes. A stage is reached only when every write of the
+// stages before it went through; within a stage one failure does not stop the
+// others.
+type Stage struct {
+	Name    string  `json:"name"`
+	Entries []Entry `json:"entries"`
+}
+
+// Plan is all that one decision wants written, in order.
+type Plan struct {
+	Stages []Stage `json:"stages,omitempty"`
+	// Continue asks for another round, gather first, once the plan is applied
+	// and has changed something.
+	Continue bool `json:"continue,omitempty"`
+}
+
+// Add appends a stage unless it has no entries.
+func (p *Plan) Add(name string, entries ...Entry) {
+	if len(entries) > 0 {
+		p.Stages = append(p.Stages, Stage{Name: name, Entries: entries})
+	}
+}
+
+// Need is one further read that a decision depends on. With a Name it is a
+// get, else a list under Selector.
+type Need struct {
+	Cluster   string        `json:"cluster,omitempty"`
+	Resource  kind.Resource `json:"-"`
+	Namespace string        `json:"namespace,omitempty"`
+	Name      string        `json:"name,omitempty"`
+	Selector  string        `json:"selector,omitempty"`
+}
+
+// Key identifies the need among the answers.
+func (n Need) Key() string {
+	return n.Cluster + "|" + n.Resource.String() + "|" + n.Namespace + "|" + n.Name + "|" + n.Selector
+}
+
+// Answer is what a need brought to light.
+type Answer struct {
+	// Object is the object that was asked for; nil when there is none.
+	Object *unstructured.Unstructured `json:"object,omitempty"`
+	// Items are the objects of a list, sorted by namespace and name.
+	Items []unstructured.Unstructured `json:"items,omitempty"`
+	// Fault is set when the question could not be answered.
+	Fault *fault.Fault `json:"fault,omitempty"`
+}
+
+// Answers are the needs that have been fulfilled so far, by Need.Key.
+type Answers map[string]Answer
+
+// To looks up the answer to a need.
+func (a Answers) To(n Need) (Answer, bool) {
+	answer, ok := a[n.Key()]
+	return answer, ok
+}
+
+// Decision is either a plan or a list of needs: with needs, the plan is not
+// looked at, the needs are fulfilled, and the decision is made again.
+type Decision struct {
+	Plan  Plan   `json:"plan"`
+	Needs []Need `json:"needs,omitempty"`
+	// Reasons are the findings behind the decision, one sentence each.
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// Result tells what became of an entry.
+type Result string
+
+const (
+	Created    Result = "created"
+	Configured Result = "configured"
+	Unchanged  Result = "unchanged"
+	Deleted    Result = "deleted"
+	// Skipped: a stage before failed, or the mode forbids writing.
+	Skipped Result = "skipped"
+	// Failed: see Fault.
+	Failed Result = "failed"
+)
+
+// Outcome is what became of one entry.
+type Outcome struct {
+	Entry  Entry  `json:"entry"`
+	Result Result `json:"result"`
+	// Object is the object as the server answered, sealed.
+	Object *unstructured.Unstructured `json:"object,omitempty"`
+	Fault  *fault.Fault               `json:"fault,omitempty"`
+}
+
+// Outcomes are those of a whole plan, in its order.
+type Outcomes []Outcome
+
+// Of returns the outcome for an object, if the plan had an entry for it; the
+// last one where there were several.
+func (o Outcomes) Of(cluster string, res kind.Resource, namespace, name string) (Outcome, bool) {
+	full := name
+	if namespace != "" {
+		full = namespace + "/" + name
+	}
+	for i := len(o) - 1; i >= 0; i-- {
+		e := o[i].Entry
+		if e.Cluster == cluster && e.Resource.String() == res.String() && e.Name() == full {
+			return o[i], true
+		}
+	}
+	return Outcome{}, false
+}
+
+// Faults returns the faults of all failed entries, in order.
+func (o Outcomes) Faults() []Outcome {
+	var failed []Outcome
+	for _, outcome := range o {
+		if outcome.Fault != nil {
+			failed = append(failed, outcome)
+		}
+	}
+	return failed
+}
+
+// Class is what a reconcile comes to, and decides the HTTP answer.
+type Class string
+
+const (
+	// Done: nothing is left to do.
+	Done Class = "done"
+	// Waiting: something else is awaited; its event or the resync wakes us.
+	Waiting Class = "waiting"
+	// Terminal: the user's spec cannot work; a condition says why.
+	Terminal Class = "terminal"
+	// Retry: the same call may work later.
+	Retry Class = "retry"
+)
+
+// Conclusion is what the reconciled object is told.
+type Conclusion struct {
+	Class Class `json:"class"`
+	// Reason is the condition's reason behind the class, a bounded set: it is
+	// a metric label.
+	Reason string `json:"reason,omitempty"`
+	// Message is one line for people.
+	Message string `json:"message,omitempty"`
+	// Status is the whole status as it shall be; nil leaves it as it is.
+	Status map[string]any `json:"status,omitempty"`
+	// Events are Kubernetes Events on the reconciled object.
+	Events []Event `json:"events,omitempty"`
+	// LogFields are further fields of the reconcile's log line.
+	LogFields map[string]string `json:"logFields,omitempty"`
+}
+
+// Event is a Kubernetes Event: something happened that a person may look for.
+type Event struct {
+	// Warning tells the type: Warning or Normal.
+	Warning bool   `json:"warning,omitempty"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}

@@ -1,0 +1,202 @@
+// Package read is the one way in which functions look at clusters.
+//
+// A Reader serves one reconcile: every read is live, every secret in an answer
+// is sealed before anybody sees it, and every question and its answer is
+// remembered, in order, for the recording.
+package read
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/slipway-dev/slipway/shared/cluster"
+	"github.com/slipway-dev/slipway/shared/fault"
+	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/shared/plan"
+	"github.com/slipway-dev/slipway/shared/vault"
+)
+
+// pageSize is how many objects one request of a list asks for.
+const pageSize = 500
+
+// Record is one question and its answer.
+type Record struct {
+	Need   plan.Need
+	Answer plan.Answer
+}
+
+// Reader reads live. It is safe for concurrent use.
+type Reader struct {
+	clusters *cluster.Set
+	vault    *vault.Vault
+
+	mu      sync.Mutex
+	records []Record
+}
+
+// New makes a reader whose secrets go to a vault.
+func New(clusters *cluster.Set, v *vault.Vault) *Reader {
+	return &Reader{clusters: clusters, vault: v}
+}
+
+// Records returns what was read so far, in order.
+func (r *Reader) Records() []Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.records)
+}
+
+// Get reads one object. An object that is absent, or whose resource the server
+// does not serve, is nil. An error is a *fault.Fault.
+func (r *Reader) Get(ctx context.Context, clusterName string, res kind.Resource, namespace, name string) (*unstructured.Unstructured, error) {
+	need := plan.Need{Cluster: clusterName, Resource: res, Namespace: namespace, Name: name}
+	answer := r.get(ctx, need)
+	r.remember(need, answer)
+	if answer.Fault != nil {
+		return nil, answer.Fault
+	}
+	return answer.Object, nil
+}
+
+// List reads all objects of a resource that a label selector matches, sorted
+// by namespace and name; namespace "" reads all namespaces. A resource that is
+// not served has none. An error is a *fault.Fault.
+func (r *Reader) List(ctx context.Context, clusterName string, res kind.Resource, namespace, selector string) ([]unstructured.Unstructured, error) {
+	need := plan.Need{Cluster: clusterName, Resource: res, Namespace: namespace, Selector: selector}
+	answer := r.list(ctx, need)
+	r.remember(need, answer)
+	if answer.Fault != nil {
+		return nil, answer.Fault
+	}
+	return answer.Items, nil
+}
+
+// Serves reports whether a cluster serves a resource.
+func (r *Reader) Serves(ctx context.Context, clusterName string, res kind.Resource) (bool, error) {
+	client, err := r.clusters.Client(clusterName)
+	if err != nil {
+		return false, err
+	}
+	_, served, err := client.Discover(ctx, res)
+	if err != nil {
+		return false, Fault(err, clusterName, "discover "+res.String(), r.vault)
+	}
+	return served, nil
+}
+
+// ClusterUID identifies a cluster: the UID of its namespace kube-system, or ""
+// where that cannot be read.
+func (r *Reader) ClusterUID(ctx context.Context, clusterName string) (string, error) {
+	ns, err := r.Get(ctx, clusterName, kind.Namespaces, "", metav1.NamespaceSystem)
+	var f *fault.Fault
+	if errors.As(err, &f) && f.Class == fault.Refused {
+		return "", nil
+	}
+	if err != nil || ns == nil {
+		return "", err
+	}
+	return string(ns.GetUID()), nil
+}
+
+// Answer fulfils a need of a decision.
+func (r *Reader) Answer(ctx context.Context, need plan.Need) plan.Answer {
+	var answer plan.Answer
+	if need.Name != "" {
+		answer = r.get(ctx, need)
+	} else {
+		answer = r.list(ctx, need)
+	}
+	r.remember(need, answer)
+	return answer
+}
+
+func (r *Reader) remember(need plan.Need, answer plan.Answer) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records = append(r.records, Record{Need: need, Answer: answer})
+}
+
+func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
+	client, err := r.resource(ctx, need)
+	if err == nil {
+		var obj *unstructured.Unstructured
+		if obj, err = client.Get(ctx, need.Name, metav1.GetOptions{}); err == nil {
+			r.vault.SealObject(need.Resource, obj)
+			return plan.Answer{Object: obj}
+		}
+	}
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return plan.Answer{}
+	}
+	return plan.Answer{Fault: r.fault(err, "get", need)}
+}
+
+func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
+	client, err := r.resource(ctx, need)
+	if err != nil {
+		if meta.IsNoMatchError(err) {
+			return plan.Answer{}
+		}
+		return plan.Answer{Fault: r.fault(err, "list", need)}
+	}
+	var items []unstructured.Unstructured
+	opts := metav1.ListOptions{LabelSelector: need.Selector, Limit: pageSize}
+	for {
+		page, err := client.List(ctx, opts)
+		if apierrors.IsNotFound(err) {
+			return plan.Answer{}
+		}
+		if apierrors.IsResourceExpired(err) && opts.Continue != "" {
+			items, opts.Continue = nil, ""
+			continue
+		}
+		if err != nil {
+			return plan.Answer{Fault: r.fault(err, "list", need)}
+		}
+		items = append(items, page.Items...)
+		if opts.Continue = page.GetContinue(); opts.Continue == "" {
+			break
+		}
+	}
+	for i := range items {
+		r.vault.SealObject(need.Resource, &items[i])
+	}
+	slices.SortFunc(items, func(a, b unstructured.Unstructured) int {
+		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+	})
+	return plan.Answer{Items: items}
+}
+
+func (r *Reader) resource(ctx context.Context, need plan.Need) (dynamic.ResourceInterface, error) {
+	client, err := r.clusters.Client(need.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	gvr, err := client.Resource(ctx, need.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if need.Resource.Namespaced && need.Namespace != "" {
+		return client.Dynamic.Resource(gvr).Namespace(need.Namespace), nil
+	}
+	return client.Dynamic.Resource(gvr), nil
+}
+
+func (r *Reader) fault(err error, verb string, need plan.Need) *fault.Fault {
+	name := need.Name
+	if need.Namespace != "" {
+		name = need.Namespace + "/" + name
+	}
+	return Fault(err, need.Cluster, strings.TrimRight(verb+" "+need.Resource.String()+" "+name, " /"), r.vault)
+}

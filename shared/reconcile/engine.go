@@ -1,0 +1,283 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/shared/apply"
+	"github.com/slipway-dev/slipway/shared/cluster"
+	"github.com/slipway-dev/slipway/shared/fault"
+	"github.com/slipway-dev/slipway/shared/plan"
+	"github.com/slipway-dev/slipway/shared/read"
+	"github.com/slipway-dev/slipway/shared/telemetry"
+	"github.com/slipway-dev/slipway/shared/vault"
+)
+
+const (
+	// maxRounds bounds how often one call decides: rounds are used up by
+	// conflicts and by plans that ask to continue.
+	maxRounds = 10
+	// maxNeeds bounds how often one decision may ask for more.
+	maxNeeds = 6
+)
+
+// engine reconciles one object after the other with the three steps of one
+// function.
+type engine[In any] struct {
+	fn       Function[In]
+	clusters *cluster.Set
+	mode     Mode
+	now      func() time.Time
+	metrics  *telemetry.Metrics
+}
+
+// result is what one reconcile came to.
+type result struct {
+	class           plan.Class
+	reason, message string
+	reads, writes   int
+}
+
+func retry(message string) result {
+	return result{class: plan.Retry, reason: "Retry", message: message}
+}
+
+// run is one reconcile under way.
+type run[In any] struct {
+	*engine[In]
+	key    Key
+	mode   Mode
+	log    *slog.Logger
+	vault  *vault.Vault
+	reader *read.Reader
+	writes int
+}
+
+// reconcile brings one object to what it asks for. It never panics.
+func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (res result) {
+	ctx, span := e.metrics.Span(ctx, "reconcile "+e.fn.Spec.Name, key.String())
+	v := vault.New()
+	r := &run[In]{engine: e, key: key, mode: e.mode, log: log, vault: v, reader: read.New(e.clusters, v)}
+	started := e.now()
+	defer func() {
+		if cause := recover(); cause != nil {
+			log.Error("reconcile panicked", "panic", v.Scrub(fmt.Sprint(cause)), "stack", string(debug.Stack()))
+			res = retry("the function failed, see its log")
+		}
+		res.reads, res.writes = len(r.reader.Records()), r.writes
+		duration := e.now().Sub(started)
+		e.metrics.Reconciled(ctx, string(res.class), res.reason, duration, res.reads)
+		r.report(ctx, res, duration)
+		span.End()
+	}()
+	for range maxRounds {
+		next, done := r.round(ctx)
+		if done {
+			return next
+		}
+		if err := ctx.Err(); err != nil {
+			return retry("the time of one call is used up")
+		}
+	}
+	return retry("the object keeps changing while it is reconciled")
+}
+
+// report writes the one line of a reconcile. Nothing happened: nothing is said
+// at level info.
+func (r *run[In]) report(ctx context.Context, res result, duration time.Duration) {
+	level := slog.LevelDebug
+	if res.writes > 0 {
+		level = slog.LevelInfo
+	}
+	if res.class == plan.Retry {
+		level = slog.LevelWarn
+	}
+	r.log.Log(ctx, level, "reconciled", "outcome", res.class, "reason", res.reason, "detail", res.message,
+		"mode", r.mode, "reads", res.reads, "writes", res.writes, "durationMs", float64(duration.Microseconds())/1000)
+}
+
+// round gathers, decides, applies and concludes once. It is done unless the
+// world moved meanwhile, or the plan asked to continue.
+func (r *run[In]) round(ctx context.Context) (result, bool) {
+	root, in, again, err := r.gather(ctx)
+	switch {
+	case err != nil:
+		return r.failed(err), true
+	case root == nil:
+		return result{class: plan.Done, reason: "Absent", message: "the object does not exist"}, true
+	case r.mode == ModeUnmanaged:
+		return result{class: plan.Done, reason: "Unmanaged", message: "annotation " + AnnotationMode}, true
+	case again:
+		return result{}, false
+	}
+
+	decision, known, err := r.decide(ctx, in)
+	if err != nil {
+		return r.failed(err), true
+	}
+	for _, reason := range decision.Reasons {
+		r.log.Debug("decided", "reason", reason)
+	}
+	writer := r.writer(root)
+	outcomes, err := writer.Run(ctx, decision.Plan)
+	switch {
+	case errors.Is(err, apply.ErrConflict):
+		return result{}, false
+	case err != nil:
+		return r.failed(err), true
+	}
+	if f := managementOutage(outcomes); f != nil {
+		return retry(f.Error()), true
+	}
+	if decision.Plan.Continue && changed(outcomes) && len(outcomes.Faults()) == 0 {
+		return result{}, false
+	}
+	return r.conclude(ctx, writer, root, r.fn.Conclude(r.now(), in, known, outcomes))
+}
+
+// gather reads everything that one decision needs. again is true when the
+// reconciled object changed while the rest was read.
+func (r *run[In]) gather(ctx context.Context) (root *unstructured.Unstructured, in In, again bool, err error) {
+	root, err = r.root(ctx)
+	if err != nil || root == nil {
+		return nil, in, false, err
+	}
+	if r.mode, err = modeOf(r.engine.mode, root); err != nil {
+		r.log.Warn("object is only planned", "error", err.Error())
+	}
+	if r.mode == ModeUnmanaged {
+		return root, in, false, nil
+	}
+	if in, err = r.fn.Gather(ctx, r.reader, root); err != nil {
+		return nil, in, false, err
+	}
+	late, err := r.root(ctx)
+	if err != nil {
+		return nil, in, false, err
+	}
+	again = late == nil || late.GetResourceVersion() != root.GetResourceVersion()
+	return root, in, again, nil
+}
+
+func (r *run[In]) root(ctx context.Context) (*unstructured.Unstructured, error) {
+	return r.reader.Get(ctx, cluster.Management, r.fn.Spec.Reconciles, r.key.Namespace, r.key.Name)
+}
+
+// decide asks for a decision until it needs nothing more.
+func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answers, error) {
+	known := plan.Answers{}
+	for range maxNeeds {
+		decision := r.fn.Decide(r.now(), in, known)
+		if len(decision.Needs) == 0 {
+			return decision, known, nil
+		}
+		for _, need := range decision.Needs {
+			answer := r.reader.Answer(ctx, need)
+			if f := answer.Fault; f != nil && f.Cluster == cluster.Management && f.Class == fault.Unavailable {
+				return plan.Decision{}, nil, f
+			}
+			known[need.Key()] = answer
+		}
+	}
+	return plan.Decision{}, nil, fmt.Errorf("cannot decide: more than %d rounds of needs", maxNeeds)
+}
+
+func (r *run[In]) writer(root *unstructured.Unstructured) *apply.Writer {
+	return &apply.Writer{
+		Clusters: r.clusters, Vault: r.vault, Manager: r.fn.Spec.FieldManager(), Log: r.log,
+		DryRun: r.mode != ModeApply,
+		AfterCreate: func(ctx context.Context) (bool, error) {
+			now, err := r.root(ctx)
+			if err != nil {
+				return true, err
+			}
+			going := now == nil || now.GetUID() != root.GetUID() ||
+				(now.GetDeletionTimestamp() != nil && root.GetDeletionTimestamp() == nil)
+			return !going, nil
+		},
+		Wrote: func(entry plan.Entry, done plan.Result) {
+			r.writes++
+			r.metrics.Wrote(string(done), entry.Resource.String())
+		},
+	}
+}
+
+// conclude writes status and Events. It is done unless the status met a newer
+// object.
+func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unstructured.Unstructured, c plan.Conclusion) (result, bool) {
+	res := result{class: c.Class, reason: c.Reason, message: c.Message}
+	for _, key := range slices.Sorted(maps.Keys(c.LogFields)) {
+		r.log = r.log.With(key, c.LogFields[key])
+	}
+	latest := writer.Latest(cluster.Management, r.fn.Spec.Reconciles, root)
+	if latest.GetDeletionTimestamp() != nil && len(latest.GetFinalizers()) == 0 {
+		return res, true // it is gone: nothing is left to write to
+	}
+	if c.Status != nil {
+		intended := latest.DeepCopy()
+		intended.Object["status"] = c.Status
+		stage := plan.Plan{}
+		stage.Add("status", plan.Entry{
+			Verb: plan.Patch, Resource: r.fn.Spec.Reconciles, Subresource: "status",
+			Object: intended, Base: latest, Reason: c.Reason,
+		})
+		outcomes, err := writer.Run(ctx, stage)
+		switch {
+		case errors.Is(err, apply.ErrConflict):
+			return result{}, false
+		case err != nil:
+			return r.failed(err), true
+		}
+		if f := statusFault(outcomes); f != nil {
+			return retry(f.Error()), true
+		}
+	}
+	if r.mode == ModeApply {
+		r.publish(ctx, latest, c.Events)
+	}
+	return res, true
+}
+
+// statusFault is why the status could not be written; an object that went
+// meanwhile has none.
+func statusFault(outcomes plan.Outcomes) *fault.Fault {
+	for _, failed := range outcomes.Faults() {
+		if failed.Fault.Code != 404 {
+			return failed.Fault
+		}
+	}
+	return nil
+}
+
+// failed turns an error of gathering or applying into a class: whatever the
+// API server of the reconciled object did not answer may work later.
+func (r *run[In]) failed(err error) result {
+	text := r.vault.Scrub(err.Error())
+	r.log.Warn("cannot reconcile", "error", text)
+	return retry(text)
+}
+
+// managementOutage is the fault that must be retried, not concluded: the
+// management cluster itself did not answer a write.
+func managementOutage(outcomes plan.Outcomes) *fault.Fault {
+	for _, failed := range outcomes.Faults() {
+		if failed.Fault.Cluster == cluster.Management && failed.Fault.Class == fault.Unavailable {
+			return failed.Fault
+		}
+	}
+	return nil
+}
+
+func changed(outcomes plan.Outcomes) bool {
+	return slices.ContainsFunc(outcomes, func(o plan.Outcome) bool {
+		return o.Result == plan.Created || o.Result == plan.Configured || o.Result == plan.Deleted
+	})
+}

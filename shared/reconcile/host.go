@@ -1,0 +1,312 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	cloudevents "github.com/cloudevents/sdk-go/v2"
+	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	"k8s.io/client-go/rest"
+
+	"github.com/slipway-dev/slipway/shared/cluster"
+	"github.com/slipway-dev/slipway/shared/event"
+	"github.com/slipway-dev/slipway/shared/fault"
+	"github.com/slipway-dev/slipway/shared/plan"
+	"github.com/slipway-dev/slipway/shared/read"
+	"github.com/slipway-dev/slipway/shared/serve"
+	"github.com/slipway-dev/slipway/shared/telemetry"
+	"github.com/slipway-dev/slipway/shared/vault"
+)
+
+const (
+	// deadline bounds one call. It lies below the delivery timeout of the
+	// Triggers (30 s): a longer call would be cut and doubled.
+	deadline = 25 * time.Second
+	// maxFanOut is how many objects one event reconciles; an event that
+	// concerns more becomes a resync, page by page.
+	maxFanOut = 50
+	// defaultParallel is how many objects of one event or page are reconciled
+	// at once.
+	defaultParallel = 5
+)
+
+// Options are what a function's host can be given; the zero value takes
+// everything from the environment.
+type Options struct {
+	// Config is the management cluster; nil finds it (package cluster).
+	Config *rest.Config
+	// Log receives the log; nil writes JSON to standard error.
+	Log *slog.Logger
+	// Now is the clock; nil is the real one.
+	Now func() time.Time
+	// Parallel is how many objects of one event are reconciled at once; 0
+	// takes MAX_CONCURRENT_RECONCILES, else 5.
+	Parallel int
+	// Broker is the URL that a resync goes on through when its chain of
+	// replies is used up; empty takes K_SINK.
+	Broker string
+}
+
+// Host is a function as Knative runs it: it takes CloudEvents and answers by
+// the class of what came of them. It implements the instanced signature of
+// kn func, with Start, Stop, Ready and Alive.
+type Host struct {
+	spec     Spec
+	log      *slog.Logger
+	metrics  *telemetry.Metrics
+	clusters *cluster.Set
+	parallel int
+	broker   string
+	now      func() time.Time
+	health   *serve.Health
+	calls    coalescer[result]
+	one      func(ctx context.Context, key Key, log *slog.Logger) result
+	// broken is why the function cannot run; Start reports it.
+	broken   error
+	stopping atomic.Bool
+}
+
+// New makes the host of a function. What is wrong with its environment is
+// reported by Start, as kn func's signature of New has no error.
+func New[In any](fn Function[In], opts Options) *Host {
+	h := &Host{spec: fn.Spec, log: opts.Log, now: opts.Now, parallel: opts.Parallel, broker: opts.Broker}
+	if h.log == nil {
+		h.log = serve.Logger(os.Stderr, os.Getenv("LOG_LEVEL"))
+	}
+	h.log = h.log.With("function", fn.Spec.Name, "controller", fn.Spec.Reconciles.Kind)
+	if h.now == nil {
+		h.now = time.Now
+	}
+	if h.broker == "" {
+		h.broker = os.Getenv("K_SINK")
+	}
+	h.broken = h.connect(opts.Config)
+	mode, err := ParseMode(os.Getenv("SLIPWAY_MODE"))
+	if err != nil {
+		h.broken = errors.Join(h.broken, fmt.Errorf("environment variable SLIPWAY_MODE: %w", err))
+	}
+	e := &engine[In]{fn: fn, clusters: h.clusters, mode: mode, now: h.now, metrics: h.metrics}
+	h.one = e.reconcile
+	return h
+}
+
+// Broken makes a host that cannot run: Start reports why. For functions whose
+// own settings are wrong.
+func Broken(spec Spec, err error) *Host {
+	return &Host{spec: spec, log: serve.Logger(os.Stderr, os.Getenv("LOG_LEVEL")), broken: err}
+}
+
+func (h *Host) connect(config *rest.Config) error {
+	if h.parallel == 0 {
+		h.parallel = defaultParallel
+		if text := os.Getenv("MAX_CONCURRENT_RECONCILES"); text != "" {
+			n, err := strconv.Atoi(text)
+			if err != nil || n < 1 {
+				return fmt.Errorf("environment variable MAX_CONCURRENT_RECONCILES is %q: use a number from 1", text)
+			}
+			h.parallel = n
+		}
+	}
+	var err error
+	if h.metrics, err = telemetry.New(context.Background(), h.spec.Name); err != nil {
+		return err
+	}
+	if config == nil {
+		if config, err = cluster.Config(); err != nil {
+			return err
+		}
+	}
+	management, err := cluster.New(cluster.Management, "slipway/"+h.spec.Name, config)
+	if err != nil {
+		return err
+	}
+	h.clusters = cluster.NewSet(management)
+	return nil
+}
+
+// Start opens the listener for probes and metrics. An error stops the process
+// with its message.
+func (h *Host) Start(context.Context, map[string]string) error {
+	if h.broken != nil {
+		h.log.Error("cannot start", "error", h.broken.Error())
+		return fmt.Errorf("cannot start function %s: %w", h.spec.Name, h.broken)
+	}
+	health, err := serve.StartHealth(h.Ready, h.metrics.Handler())
+	if err != nil {
+		return fmt.Errorf("cannot start function %s: %w", h.spec.Name, err)
+	}
+	h.health = health
+	h.log.Info("started", "health", health.Addresses())
+	return nil
+}
+
+// Stop flushes what has not been sent.
+func (h *Host) Stop(ctx context.Context) error {
+	h.stopping.Store(true)
+	if h.metrics == nil {
+		return nil
+	}
+	err := h.metrics.Flush(ctx)
+	if h.health != nil {
+		err = errors.Join(err, h.health.Stop(ctx))
+	}
+	h.log.Info("stopped")
+	return err
+}
+
+// Ready reports whether events can be handled: the management cluster answers.
+func (h *Host) Ready(ctx context.Context) (bool, error) {
+	if h.broken != nil {
+		return false, h.broken
+	}
+	if h.stopping.Load() {
+		return false, nil
+	}
+	client, err := h.clusters.Client(cluster.Management)
+	if err != nil {
+		return false, err
+	}
+	return client.Alive(ctx) == nil, nil
+}
+
+// Alive reports whether the process works at all.
+func (h *Host) Alive(context.Context) (bool, error) { return true, nil }
+
+// Spec is the declaration of the hosted function.
+func (h *Host) Spec() Spec { return h.spec }
+
+// Handle takes one CloudEvent. The error is always an HTTP result of the
+// CloudEvents SDK, which decides the answer; the event, if any, is the next
+// page of a resync.
+func (h *Host) Handle(ctx context.Context, ce cloudevents.Event) (*cloudevents.Event, error) {
+	if h.broken != nil {
+		return nil, answer(plan.Retry, "the function is not configured, see its log")
+	}
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	ctx = serve.TraceParent(ctx, ce)
+	ctx, span := h.metrics.Span(ctx, h.spec.Name+" "+ce.Type(), ce.Subject())
+	defer span.End()
+
+	log := h.log.With("event_id", ce.ID(), "event_type", ce.Type(), "event_source", ce.Source())
+	if id := span.SpanContext().TraceID(); id.IsValid() {
+		log = log.With("trace_id", id.String())
+	}
+	reply, result := h.handle(ctx, ce, log)
+	status := http.StatusOK
+	var coded *cehttp.Result
+	if errors.As(result, &coded) {
+		status = coded.StatusCode
+	}
+	h.metrics.Received(ctx, ce.Type(), status)
+	return reply, result
+}
+
+func (h *Host) handle(ctx context.Context, ce cloudevents.Event, log *slog.Logger) (*cloudevents.Event, error) {
+	e, err := event.Decode(ce)
+	if err != nil {
+		log.Warn("event refused", "error", err.Error())
+		return nil, invalid(err)
+	}
+	if e.Resync != nil {
+		return h.resync(ctx, *e.Resync, log)
+	}
+	keys, err := h.keys(ctx, e)
+	if errors.Is(err, errInvalid) {
+		log.Warn("event refused", "error", err.Error())
+		return nil, invalid(err)
+	}
+	if err != nil {
+		log.Warn("cannot map the event to objects", "error", err.Error())
+		return nil, answer(plan.Retry, err.Error())
+	}
+	if len(keys) > maxFanOut {
+		return h.resync(ctx, event.Resync{Function: h.spec.Name}, log)
+	}
+	log.Debug("event", "kind", e.Kind, "of", Key{e.Namespace, e.Name}.String(), "keys", len(keys))
+	class, message := h.all(ctx, keys, log)
+	return nil, answer(class, message)
+}
+
+// keys maps an event to the objects it concerns, through the watches that
+// name its kind.
+func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
+	var keys []Key
+	known := false
+	seen := map[Key]bool{}
+	for _, watch := range h.spec.Watches {
+		if !watch.Resource.Is(e.APIVersion, e.Kind) {
+			continue
+		}
+		known = true
+		mapped := []Key{{Namespace: e.Namespace, Name: e.Name}}
+		if watch.Keys != nil {
+			var err error
+			reader := read.New(h.clusters, vault.New())
+			if mapped, err = watch.Keys(ctx, reader, e); err != nil {
+				return nil, fmt.Errorf("cannot tell which objects %s %s/%s concerns: %w", e.Kind, e.Namespace, e.Name, err)
+			}
+		}
+		for _, key := range mapped {
+			if !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
+			}
+		}
+	}
+	if !known {
+		return nil, fmt.Errorf("%w: function %s is not woken by %s %s", errInvalid, h.spec.Name, e.APIVersion, e.Kind)
+	}
+	return keys, nil
+}
+
+// all reconciles keys, a few at once; the worst class counts.
+func (h *Host) all(ctx context.Context, keys []Key, log *slog.Logger) (plan.Class, string) {
+	results := make([]result, len(keys))
+	slots := make(chan struct{}, h.parallel)
+	var wg sync.WaitGroup
+	for i, key := range keys {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			results[i] = h.reconcile(ctx, key, log)
+		})
+	}
+	wg.Wait()
+	class, message := plan.Done, ""
+	for i, res := range results {
+		if worst := worse(class, res.class); worst != class {
+			class, message = worst, keys[i].String()+": "+res.message
+		}
+	}
+	return class, message
+}
+
+func (h *Host) reconcile(ctx context.Context, key Key, log *slog.Logger) result {
+	log = log.With("namespace", key.Namespace, objectField(h.spec.Reconciles.Kind), key.Name)
+	res, err := h.calls.do(ctx, key.String(), func(ctx context.Context) result {
+		return h.one(ctx, key, log)
+	})
+	if err != nil {
+		return retry("another call for the object took all the time")
+	}
+	return res
+}
+
+// management is the client of the management cluster, as a fault if there is
+// none.
+func (h *Host) management() (*cluster.Client, error) {
+	client, err := h.clusters.Client(cluster.Management)
+	if err != nil {
+		return nil, &fault.Fault{Class: fault.Unavailable, Call: "connect", Message: err.Error()}
+	}
+	return client, nil
+}

@@ -1,0 +1,59 @@
+package reconcile
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Annotations and labels of the runtime.
+const (
+	// AnnotationMode, on a reconciled object, chooses its Mode.
+	AnnotationMode = "slipway.dev/mode"
+	// AnnotationInstallation, on a child object, is the UID of the namespace
+	// kube-system of the management cluster that it was made from. Orphans of
+	// another installation are never touched.
+	AnnotationInstallation = "slipway.dev/installation"
+	// LabelWatch, on a Secret or ConfigMap that a reconciled object refers to,
+	// lets its changes wake the function at once instead of at the next resync.
+	LabelWatch = "slipway.dev/watch"
+)
+
+// Mode says what the runtime does with a plan.
+type Mode string
+
+const (
+	// ModeApply writes. It is the default.
+	ModeApply Mode = "apply"
+	// ModePlan writes nothing and logs what it would write.
+	ModePlan Mode = "plan"
+	// ModeObserve writes nothing and reports drift in log and metric.
+	ModeObserve Mode = "observe"
+	// ModeUnmanaged leaves the object alone.
+	ModeUnmanaged Mode = "unmanaged"
+)
+
+// ParseMode reads a mode; empty is apply.
+func ParseMode(s string) (Mode, error) {
+	switch mode := Mode(s); mode {
+	case "":
+		return ModeApply, nil
+	case ModeApply, ModePlan, ModeObserve, ModeUnmanaged:
+		return mode, nil
+	}
+	return "", fmt.Errorf("cannot use mode %q: use apply, plan, observe or unmanaged", s)
+}
+
+// modeOf is the mode for one object. A mode that cannot be read is plan: what
+// a person meant is unknown, so nothing is written and the log says why.
+func modeOf(function Mode, root *unstructured.Unstructured) (Mode, error) {
+	text, ok := root.GetAnnotations()[AnnotationMode]
+	if !ok {
+		return function, nil
+	}
+	mode, err := ParseMode(text)
+	if err != nil {
+		return ModePlan, fmt.Errorf("annotation %s: %w", AnnotationMode, err)
+	}
+	return mode, nil
+}

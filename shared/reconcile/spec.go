@@ -1,0 +1,111 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/shared/event"
+	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/shared/plan"
+	"github.com/slipway-dev/slipway/shared/read"
+)
+
+// Key names one object of the reconciled kind.
+type Key struct{ Namespace, Name string }
+
+// String is "namespace/name", or the name alone.
+func (k Key) String() string {
+	if k.Namespace == "" {
+		return k.Name
+	}
+	return k.Namespace + "/" + k.Name
+}
+
+// Spec declares a function: from it the event sources, triggers, rights and
+// the README's table are generated, and the engine takes its wiring.
+type Spec struct {
+	// Name is the function's name: its folder, its Service, its ServiceAccount.
+	Name string
+	// Summary is one line for people.
+	Summary string
+	// TakesOver names what the function replaces, for the README's table.
+	TakesOver string
+	// Reconciles is the kind whose objects are reconciled, on the management
+	// cluster.
+	Reconciles kind.Resource
+	// Watches are the kinds whose events wake the function. Reconciles is
+	// listed too.
+	Watches []Watch
+	// Grants are the rights on the management cluster.
+	Grants []Grant
+	// TargetGrants are the rights of the credential on each target cluster; in
+	// single-cluster mode the function's own account holds them.
+	TargetGrants []Grant
+	// Children are the kinds whose orphans a resync removes.
+	Children []Children
+	// Env are the settings of the function, with their defaults, for the
+	// generated Service.
+	Env []EnvVar
+	// Concurrency is how many requests one process takes at once.
+	Concurrency int
+}
+
+// FieldManager is the name under which the function owns fields.
+func (s Spec) FieldManager() string { return "slipway-" + s.Name }
+
+// EnvVar documents one setting.
+type EnvVar struct{ Name, Default, Help string }
+
+// Watch is one kind whose changes wake the function.
+type Watch struct {
+	Resource kind.Resource
+	// Selector limits the watch to a label selector: kinds that others use too
+	// must not keep functions awake.
+	Selector string
+	// Adapter sends the watch through sources/adapter instead of an
+	// ApiServerSource: for kinds whose group is optional, whose version
+	// differs between installations, or whose plural Knative guesses wrong.
+	Adapter bool
+	// Remote watches the kind on target clusters too.
+	Remote bool
+	// Keys maps an event to the keys it concerns; nil maps it to its own
+	// namespace and name. Keys of objects that do not exist are harmless.
+	Keys func(ctx context.Context, r *read.Reader, e event.Event) ([]Key, error)
+}
+
+// Grant is one right.
+type Grant struct {
+	Resource    kind.Resource
+	Subresource string
+	Verbs       []string
+	// Names limits the right to objects of these names.
+	Names []string
+	// Implied says why a right is needed although no call uses it directly.
+	Implied string
+}
+
+// Children describes one kind of child object for the clean-up of orphans: a
+// child is deleted when its marks say that it was made by this installation
+// and a live read shows that its owner is gone.
+type Children struct {
+	Resource kind.Resource
+	// Selector finds the children.
+	Selector string
+	// Owner reads a child's marks: the key and UID of its owner, and the
+	// installation that made it. ok is false for what is not certainly ours.
+	Owner func(child *unstructured.Unstructured) (owner Key, uid, installation string, ok bool)
+}
+
+// Function is a declared function together with its three steps.
+type Function[In any] struct {
+	Spec Spec
+	// Gather reads all that one decision needs. root is the reconciled object,
+	// never nil. What may be written is read first, what is decided from last.
+	Gather func(ctx context.Context, r *read.Reader, root *unstructured.Unstructured) (In, error)
+	// Decide is pure.
+	Decide func(now time.Time, in In, known plan.Answers) plan.Decision
+	// Conclude is pure. Outcomes hold one entry per write that was intended.
+	Conclude func(now time.Time, in In, known plan.Answers, outcomes plan.Outcomes) plan.Conclusion
+}

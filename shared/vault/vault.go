@@ -1,0 +1,192 @@
+// Package vault holds the secrets behind the tokens of one reconcile.
+//
+// Read objects are sealed in place: secret strings become tokens (package
+// seal). Objects that are about to be sent are opened in a copy. The key of
+// the hashes is random and dies with the vault, so tokens tell nothing outside
+// of the reconcile that made them.
+package vault
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/shared/seal"
+)
+
+// lastApplied is kubectl's copy of a whole object, its secrets included.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// scrubbed stands where a secret stood in an error text. Secrets shorter than
+// scrubMin would make any text unreadable and are too short to be one.
+const (
+	scrubbed = "[secret]"
+	scrubMin = 4
+)
+
+// Vault maps tokens to secrets. It is safe for concurrent use.
+type Vault struct {
+	key     []byte
+	mu      sync.Mutex
+	secrets map[string]string
+}
+
+// New makes an empty vault with a key of its own.
+func New() *Vault {
+	key := make([]byte, sha256.Size)
+	_, _ = rand.Read(key) // never fails, see crypto/rand
+	return &Vault{key: key, secrets: map[string]string{}}
+}
+
+// Seal returns the token of a secret and remembers the secret. A token is
+// never sealed again: text that only looks like one is.
+func (v *Vault) Seal(secret string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, known := v.secrets[secret]; known {
+		return secret
+	}
+	mac := hmac.New(sha256.New, v.key)
+	mac.Write([]byte(secret))
+	_, err := base64.StdEncoding.DecodeString(secret)
+	token := seal.Token(hex.EncodeToString(mac.Sum(nil)[:16]), len(secret), err == nil)
+	v.secrets[token] = secret
+	return token
+}
+
+// Open returns the secret behind a token, and any other string as it is.
+func (v *Vault) Open(s string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if secret, ok := v.secrets[s]; ok {
+		return secret
+	}
+	return s
+}
+
+// Scrub replaces every secret of the vault that appears in a text, plain or in
+// base64, longest first.
+func (v *Vault) Scrub(text string) string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	forms := make([]string, 0, 2*len(v.secrets))
+	for _, secret := range v.secrets {
+		if len(secret) < scrubMin {
+			continue
+		}
+		forms = append(forms, secret, base64.StdEncoding.EncodeToString([]byte(secret)))
+		// Servers quote values: line breaks arrive escaped, or one line at a time.
+		for line := range strings.Lines(secret) {
+			if line = strings.TrimSpace(line); len(line) >= 2*scrubMin {
+				forms = append(forms, line)
+			}
+		}
+	}
+	slices.SortFunc(forms, func(a, b string) int { return len(b) - len(a) })
+	for _, form := range forms {
+		text = strings.ReplaceAll(text, form, scrubbed)
+	}
+	return text
+}
+
+// SealObject replaces the secret strings of an object, in place.
+func (v *Vault) SealObject(res kind.Resource, obj *unstructured.Unstructured) {
+	if obj == nil || len(res.Sealed) == 0 {
+		return
+	}
+	if annotations := obj.GetAnnotations(); annotations[lastApplied] != "" {
+		annotations[lastApplied] = v.Seal(annotations[lastApplied])
+		obj.SetAnnotations(annotations)
+	}
+	for _, path := range res.Sealed {
+		walk(obj.Object, strings.Split(path, "."), func(s string) string {
+			if inSecretData(res, path) {
+				if raw, err := base64.StdEncoding.DecodeString(s); err == nil {
+					s = string(raw)
+				}
+			}
+			return v.Seal(s)
+		})
+	}
+}
+
+// OpenObject returns a copy of an object, or of a patch of one, in which every
+// token is replaced by its secret.
+func (v *Vault) OpenObject(res kind.Resource, content map[string]any) map[string]any {
+	opened := (&unstructured.Unstructured{Object: content}).DeepCopy().Object
+	if data, ok := opened["data"].(map[string]any); ok && inSecretData(res, "data.*") {
+		for key, value := range data {
+			if s, ok := value.(string); ok && seal.Is(s) {
+				data[key] = base64.StdEncoding.EncodeToString([]byte(v.Open(s)))
+			}
+		}
+	}
+	openAll(opened, v.Open)
+	return opened
+}
+
+func inSecretData(res kind.Resource, path string) bool {
+	return res.Group == "" && res.Kind == "Secret" && path == "data.*"
+}
+
+// walk calls change on every string at a path; "*" is any key of a map and
+// "name[]" every item of a list.
+func walk(value any, path []string, change func(string) string) {
+	fields, ok := value.(map[string]any)
+	if !ok {
+		return
+	}
+	name, isList := strings.CutSuffix(path[0], "[]")
+	keys := []string{name}
+	if name == "*" {
+		keys = keys[:0]
+		for key := range fields {
+			keys = append(keys, key)
+		}
+	}
+	for _, key := range keys {
+		child, present := fields[key]
+		switch text, isText := child.(string); {
+		case !present:
+		case len(path) == 1 && isText:
+			fields[key] = change(text)
+		case len(path) == 1:
+		case isList:
+			items, _ := child.([]any)
+			for _, item := range items {
+				walk(item, path[1:], change)
+			}
+		default:
+			walk(child, path[1:], change)
+		}
+	}
+}
+
+func openAll(value any, open func(string) string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, child := range v {
+			if s, ok := child.(string); ok {
+				v[key] = open(s)
+				continue
+			}
+			openAll(child, open)
+		}
+	case []any:
+		for i, child := range v {
+			if s, ok := child.(string); ok {
+				v[i] = open(s)
+				continue
+			}
+			openAll(child, open)
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package adapter
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"knative.dev/eventing/pkg/adapter/apiserver"
+)
+
+const (
+	// rediscovery is how often every group is looked at without a reason: no
+	// CustomResourceDefinition tells of an aggregated API.
+	rediscovery = time.Minute
+	// overlap is how long a receive adapter outlives the start of its successor.
+	overlap = 2 * time.Second
+)
+
+// settling is when discovery is read after a CustomResourceDefinition changed:
+// the API server publishes a new API a moment after it says so.
+var settling = []time.Duration{
+	0, 100 * time.Millisecond, 200 * time.Millisecond, 400 * time.Millisecond,
+	800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond,
+}
+
+// receiver runs one receive adapter until ctx is done.
+type receiver func(ctx context.Context, cluster Cluster, env Environment) error
+
+// follower keeps the receive adapters of one cluster in line with what the
+// cluster serves.
+type follower struct {
+	config    Config
+	cluster   Cluster
+	discovery discoverer
+	receive   receiver
+	log       *slog.Logger
+
+	// changed carries the groups to look at.
+	changed chan string
+	// followed is set once every group was looked at with success.
+	followed atomic.Bool
+
+	running map[unit]*adapterRun
+	wait    sync.WaitGroup
+}
+
+// adapterRun is a receive adapter at work.
+type adapterRun struct {
+	watches []apiserver.ResourceWatch
+	cancel  context.CancelFunc
+	// ended is closed when it returned.
+	ended chan struct{}
+}
+
+func newFollower(config Config, cluster Cluster, discovery discoverer, receive receiver, log *slog.Logger) *follower {
+	return &follower{
+		config: config, cluster: cluster, discovery: discovery, receive: receive, log: log,
+		changed: make(chan string, 64),
+		running: map[unit]*adapterRun{},
+	}
+}
+
+// run follows until ctx is done and every receive adapter has returned.
+func (f *follower) run(ctx context.Context) {
+	defer f.wait.Wait()
+	// due is when to look at a group, and how often it has been looked at since
+	// something changed.
+	type look struct {
+		at    time.Time
+		round int
+	}
+	due := map[string]look{}
+	for _, group := range f.config.groups() {
+		due[group] = look{at: time.Now()}
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case group := <-f.changed:
+			due[group] = look{at: time.Now()}
+		case <-timer.C:
+		}
+		now := time.Now()
+		for _, group := range slices.Sorted(maps.Keys(due)) {
+			if due[group].at.After(now) {
+				continue
+			}
+			f.look(ctx, group)
+			round := due[group].round + 1
+			pause := rediscovery
+			if round < len(settling) {
+				pause = settling[round]
+			}
+			due[group] = look{at: time.Now().Add(pause), round: round}
+		}
+		next := rediscovery
+		for _, look := range due {
+			next = min(next, time.Until(look.at))
+		}
+		timer.Reset(max(next, 0))
+	}
+}
+
+// look reads the discovery of one group and starts, replaces and stops receive
+// adapters accordingly.
+func (f *follower) look(ctx context.Context, group string) {
+	want, err := served(f.discovery, f.config.Resources, group)
+	if err != nil {
+		// What runs goes on: it reconnects on its own.
+		f.log.Warn("cannot follow what is served", "group", group, "error", err)
+		return
+	}
+	for _, key := range f.units(group, want) {
+		f.settle(ctx, key, want[key])
+	}
+	f.followed.Store(true)
+}
+
+// units are those of the group that are wanted or running, sorted.
+func (f *follower) units(group string, want map[unit][]apiserver.ResourceWatch) []unit {
+	all := map[unit]bool{}
+	for key := range want {
+		all[key] = true
+	}
+	for key := range f.running {
+		if key.group == group {
+			all[key] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), func(a, b unit) int {
+		if a.mode < b.mode {
+			return -1
+		}
+		return 1
+	})
+}
+
+func (f *follower) settle(ctx context.Context, key unit, want []apiserver.ResourceWatch) {
+	before := f.running[key]
+	if before.alive() && slices.Equal(before.watches, want) {
+		return
+	}
+	delete(f.running, key)
+	if len(want) > 0 {
+		f.start(ctx, key, want)
+	}
+	if before == nil {
+		return
+	}
+	if len(want) == 0 {
+		f.log.Info("stopped watching", "group", key.group, "mode", key.mode)
+		before.cancel()
+		return
+	}
+	// The successor lists before it watches: until then the predecessor watches.
+	f.wait.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(overlap):
+		}
+		before.cancel()
+	})
+}
+
+func (f *follower) start(ctx context.Context, key unit, watches []apiserver.ResourceWatch) {
+	env, err := f.config.environment(f.cluster.Name, key.mode, watches)
+	if err != nil {
+		f.log.Error("cannot start a receive adapter", "group", key.group, "error", err)
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	run := &adapterRun{watches: watches, cancel: cancel, ended: make(chan struct{})}
+	f.running[key] = run
+	f.log.Info("started watching", "group", key.group, "mode", key.mode, "resources", names(watches))
+	f.wait.Go(func() {
+		defer close(run.ended)
+		defer cancel()
+		err := f.receive(ctx, f.cluster, env)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		f.log.Warn("a receive adapter ended", "group", key.group, "error", err)
+		f.notify(key.group)
+	})
+}
+
+// notify asks for a look at the group. It never blocks: if the channel is full,
+// a look at everything is near.
+func (f *follower) notify(group string) {
+	select {
+	case f.changed <- group:
+	default:
+	}
+}
+
+func (r *adapterRun) alive() bool {
+	if r == nil {
+		return false
+	}
+	select {
+	case <-r.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func names(watches []apiserver.ResourceWatch) []string {
+	var all []string
+	for _, watch := range watches {
+		all = append(all, watch.GVR.Resource+"."+watch.GVR.Version)
+	}
+	return all
+}
+
+// groups are the API groups of the configured resources, sorted.
+func (c Config) groups() []string {
+	all := map[string]bool{}
+	for _, resource := range c.Resources {
+		all[resource.Group] = true
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// groupOf is the API group that a CustomResourceDefinition of this name belongs
+// to, if it is one of a configured resource.
+func (c Config) groupOf(definition string) (string, bool) {
+	named := schema.ParseGroupResource(definition)
+	for _, resource := range c.Resources {
+		if resource.Group == named.Group && resource.Resource == named.Resource {
+			return resource.Group, true
+		}
+	}
+	return "", false
+}

@@ -1,0 +1,133 @@
+package adapter
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/kelseyhightower/envconfig"
+	"go.uber.org/zap"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"knative.dev/eventing/pkg/adapter/apiserver"
+	eventingadapter "knative.dev/eventing/pkg/adapter/v2"
+	"knative.dev/eventing/pkg/metrics/source"
+	kubeclient "knative.dev/pkg/client/injection/kube/client"
+	"knative.dev/pkg/injection/clients/dynamicclient"
+	"knative.dev/pkg/logging"
+)
+
+// Component is the name under which Knative's receive adapter knows itself.
+const Component = "apiserversource"
+
+// Cluster is an API server to watch.
+type Cluster struct {
+	// Name is put on the events of a remote cluster; empty for the management
+	// cluster.
+	Name string
+	// Config reaches the API server. Its host becomes the source of the events.
+	Config *rest.Config
+}
+
+// Environment is what a receive adapter is configured by: the variables of the
+// container that an ApiServerSource would run it in.
+type Environment map[string]string
+
+// processEnvironment guards the environment of this process while a receive
+// adapter reads its own from it.
+var processEnvironment sync.Mutex
+
+// Receive runs Knative's receive adapter on the cluster until ctx is done. An
+// error means that it could not start: most often its API group is not served.
+func Receive(ctx context.Context, cluster Cluster, env Environment, log *zap.Logger) error {
+	settings, err := env.parse()
+	if err != nil {
+		return err
+	}
+	settings.SetComponent(Component)
+
+	ctx, err = inject(ctx, cluster, log)
+	if err != nil {
+		return err
+	}
+	reporter, err := source.NewStatsReporter()
+	if err != nil {
+		return fmt.Errorf("cannot make a metrics reporter: %w", err)
+	}
+	client, err := eventingadapter.NewClient(eventingadapter.ClientConfig{Env: settings, Reporter: reporter})
+	if err != nil {
+		return fmt.Errorf("cannot make a client for sink %q: %w", settings.GetSink(), err)
+	}
+	defer client.CloseIdleConnections()
+	if err := apiserver.NewAdapter(ctx, settings, client).Start(ctx); err != nil {
+		return fmt.Errorf("cannot watch: %w", err)
+	}
+	return nil
+}
+
+// inject puts into ctx what the receive adapter looks for there.
+func inject(ctx context.Context, cluster Cluster, log *zap.Logger) (context.Context, error) {
+	config := Unlimited(cluster.Config)
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for %s: %w", config.Host, err)
+	}
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a dynamic client for %s: %w", config.Host, err)
+	}
+	ctx = context.WithValue(ctx, kubeclient.Key{}, kubernetes.Interface(kube))
+	ctx = context.WithValue(ctx, dynamicclient.Key{}, dynamic.Interface(dyn))
+	ctx = context.WithValue(ctx, apiserver.Key{}, config.Host)
+	return logging.WithLogger(ctx, log.Sugar()), nil
+}
+
+// Unlimited is the configuration without client-side throttling: with client-go's
+// 5 queries a second the first lists of many resources would take minutes.
+func Unlimited(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	return config
+}
+
+// parse reads the variables the way Knative does, which knows only one place to
+// read them from: the environment of the process.
+func (e Environment) parse() (eventingadapter.EnvConfigAccessor, error) {
+	processEnvironment.Lock()
+	defer processEnvironment.Unlock()
+	defer e.restore()()
+
+	for name, value := range e {
+		if err := os.Setenv(name, value); err != nil {
+			return nil, fmt.Errorf("cannot set environment variable %q: %w", name, err)
+		}
+	}
+	settings := apiserver.NewEnvConfig()
+	if err := envconfig.Process("", settings); err != nil {
+		return nil, fmt.Errorf("cannot read the environment of the receive adapter: %w", err)
+	}
+	return settings, nil
+}
+
+// restore remembers the variables' present values and returns what puts them
+// back.
+func (e Environment) restore() func() {
+	before := map[string]string{}
+	for name := range e {
+		if value, set := os.LookupEnv(name); set {
+			before[name] = value
+		}
+	}
+	return func() {
+		for name := range e {
+			value, set := before[name]
+			if !set {
+				_ = os.Unsetenv(name)
+				continue
+			}
+			_ = os.Setenv(name, value)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+// Package api_test shows on a real API server what the definitions under api/
+// take, what they refuse, and what they store.
+//
+// The manifests are in testdata: accepted.txtar and rejected.txtar. They are a
+// promise to those who have objects stored: one may be added to the accepted,
+// none may move to the rejected.
+package api_test
