@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
 )
 
@@ -33,6 +34,7 @@ type reading struct {
 // the lists of a whole namespace are read only if the decision asks for them.
 func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured.Unstructured) (decide.Input, error) {
 	x := &reading{r: r, machine: root, in: decide.Input{Settings: g.settings, Machine: root}}
+	x.ahead(ctx)
 	x.place(ctx)
 	x.in.Record = x.get(ctx, "", kinds.NetworkConfigurations, root.GetNamespace(), v1alpha1.RecordName(root.GetName()))
 	if x.err != nil || x.in.Target.Problem != nil {
@@ -43,6 +45,27 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 	x.beside(ctx)
 	x.attachments(ctx)
 	return x.finish(ctx)
+}
+
+// ahead starts the reads that every round of a living Machine makes, so that
+// they take the time of one.
+func (x *reading) ahead(ctx context.Context) {
+	if x.deleting() || x.in.Settings.SingleCluster == decide.SingleFalse {
+		return
+	}
+	ns, name := x.machine.GetNamespace(), x.machine.GetName()
+	needs := []plan.Need{
+		{Resource: kinds.KubevirtConfigs},
+		{Resource: kinds.NetworkConfigurations, Namespace: ns, Name: v1alpha1.RecordName(name)},
+		{Resource: kind.PersistentVolumeClaims, Namespace: ns, Selector: v1alpha1.LabelSourceMachine + "=" + v1alpha1.LabelValue(name)},
+	}
+	for _, candidate := range decide.Candidates(x.machine, x.in.Settings) {
+		needs = append(needs, plan.Need{Resource: kinds.VirtualMachines, Namespace: ns, Name: candidate})
+	}
+	if vm, _, _ := unstructured.NestedString(x.machine.Object, "status", "vmName"); vm != "" {
+		needs = append(needs, plan.Need{Resource: kinds.VirtualMachineInstances, Namespace: ns, Name: vm})
+	}
+	x.r.Ahead(ctx, needs...)
 }
 
 // finish reads what does not lie on the target.
@@ -129,10 +152,15 @@ func (x *reading) beside(ctx context.Context) {
 	}
 }
 
-// attachments reads the network definitions. Which one a NetworkNamespace uses
+// attachments reads the network definitions: those that the Machine may use,
+// or, when it goes, all of the namespace, for those nobody needs then. Which one a NetworkNamespace uses
 // only it can tell; that definition is never changed, so it may be read after.
 func (x *reading) attachments(ctx context.Context) {
 	cluster, ns := x.in.Target.Cluster, x.machine.GetNamespace()
+	if x.deleting() {
+		x.in.Attachments = x.list(ctx, cluster, kinds.NetworkAttachmentDefinitions, ns, "")
+		return
+	}
 	names := decide.Attachments(x.machine)
 	namespace, _, _ := unstructured.NestedString(x.machine.Object, "spec", "network", "networkNamespaceName")
 	if namespace != "" {
@@ -147,7 +175,7 @@ func (x *reading) attachments(ctx context.Context) {
 		x.in.Attachments = add(x.in.Attachments, x.get(ctx, cluster, kinds.NetworkAttachmentDefinitions, ns, name))
 	}
 	x.in.AttachmentsServed = len(x.in.Attachments) > 0
-	if !x.deleting() && len(x.in.Attachments) < len(names) && !x.in.AttachmentsServed {
+	if len(x.in.Attachments) < len(names) && !x.in.AttachmentsServed {
 		x.in.AttachmentsServed = x.serves(ctx, cluster, kinds.NetworkAttachmentDefinitions)
 	}
 }
@@ -159,6 +187,9 @@ func (x *reading) sources(ctx context.Context) {
 		if !has(x.in.Networks, name) {
 			x.in.Networks = add(x.in.Networks, x.get(ctx, "", kinds.NetworkConfigurations, ns, name))
 		}
+	}
+	if decide.Static(x.in.NetworkNamespace) {
+		x.in.Addresses = x.get(ctx, "", kinds.NetworkConfigurations, ns, v1alpha1.RecordName(x.machine.GetName()))
 	}
 	for _, name := range decide.CloudInitSecrets(x.machine) {
 		x.in.Secrets = add(x.in.Secrets, x.get(ctx, "", kind.Secrets, ns, name))

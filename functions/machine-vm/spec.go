@@ -82,7 +82,7 @@ func targetGrants() []reconcile.Grant {
 		{Resource: kind.StorageClasses, Verbs: []string{"list"}},
 		{Resource: kinds.StorageProfiles, Verbs: []string{"get"}},
 		{Resource: kinds.DataVolumes, Verbs: []string{"get", "delete"}},
-		{Resource: kinds.NetworkAttachmentDefinitions, Verbs: []string{"get", "create", "patch", "delete"}},
+		{Resource: kinds.NetworkAttachmentDefinitions, Verbs: []string{"get", "list", "create", "patch", "delete"}},
 	}
 }
 

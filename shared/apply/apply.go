@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,6 +26,9 @@ import (
 // MaxDeletes is how many objects one run deletes at most.
 const MaxDeletes = 100
 
+// keepTimeout bounds the clean-up at the end of a run.
+const keepTimeout = 3 * time.Second
+
 // ErrConflict: something moved since it was read. Gather and decide again.
 var ErrConflict = errors.New("the world has moved since it was read")
 
@@ -38,8 +42,9 @@ type Writer struct {
 	DryRun bool
 	// Log gets one line per write.
 	Log *slog.Logger
-	// AfterCreate is called after each stage that created something, and
-	// reports whether the created objects may stay. If not, they are deleted.
+	// AfterCreate is called once at the end of a run that created something,
+	// however it ends, and reports whether the created objects may stay. If
+	// not, they are deleted.
 	AfterCreate func(ctx context.Context) (bool, error)
 	// Wrote is called once per write that changed something; may be nil.
 	Wrote func(entry plan.Entry, result plan.Result)
@@ -51,6 +56,14 @@ type Writer struct {
 // Run carries a plan out. The error is ErrConflict, or that of the context;
 // everything else that goes wrong is in the outcomes.
 func (w *Writer) Run(ctx context.Context, p plan.Plan) (plan.Outcomes, error) {
+	outcomes, err := w.stages(ctx, p)
+	if kept := w.keep(ctx, outcomes); kept != nil {
+		err = kept
+	}
+	return outcomes, err
+}
+
+func (w *Writer) stages(ctx context.Context, p plan.Plan) (plan.Outcomes, error) {
 	var outcomes plan.Outcomes
 	failed := false
 	for _, stage := range p.Stages {
@@ -72,22 +85,13 @@ func (w *Writer) Run(ctx context.Context, p plan.Plan) (plan.Outcomes, error) {
 
 func (w *Writer) stage(ctx context.Context, stage plan.Stage) (plan.Outcomes, error) {
 	var outcomes plan.Outcomes
-	var created []plan.Outcome
 	conflict := false
 	for _, entry := range stage.Entries {
 		outcome := w.entry(ctx, entry)
 		outcomes = append(outcomes, outcome)
 		conflict = conflict || (outcome.Fault != nil && outcome.Fault.Class == fault.Conflict)
-		if outcome.Result == plan.Created {
-			created = append(created, outcome)
-		}
 		if err := ctx.Err(); err != nil {
 			return outcomes, fmt.Errorf("cannot finish stage %q: %w", stage.Name, err)
-		}
-	}
-	if len(created) > 0 && w.AfterCreate != nil {
-		if err := w.keep(ctx, created); err != nil {
-			return outcomes, err
 		}
 	}
 	if conflict {
@@ -98,7 +102,19 @@ func (w *Writer) stage(ctx context.Context, stage plan.Stage) (plan.Outcomes, er
 
 // keep undoes creations whose reason vanished while they were made: the
 // reconciled object was deleted meanwhile, and nobody else would clean up.
-func (w *Writer) keep(ctx context.Context, created []plan.Outcome) error {
+func (w *Writer) keep(ctx context.Context, outcomes plan.Outcomes) error {
+	var created []plan.Outcome
+	for _, outcome := range outcomes {
+		if outcome.Result == plan.Created {
+			created = append(created, outcome)
+		}
+	}
+	if len(created) == 0 || w.AfterCreate == nil {
+		return nil
+	}
+	// A call whose time is up cleans up all the same.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+	defer cancel()
 	wanted, err := w.AfterCreate(ctx)
 	if err != nil || wanted {
 		return err

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
@@ -57,7 +56,7 @@ func ownedBy(live *unstructured.Unstructured, manager string) (owned *fieldpath.
 			continue
 		}
 		set := &fieldpath.Set{}
-		if err := set.FromJSON(bytes.NewReader(entry.FieldsV1.Raw)); err != nil {
+		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
 			return nil, false, fmt.Errorf("cannot read the managed fields of %s %q: %w", live.GetKind(), live.GetName(), err)
 		}
 		owned = owned.Union(set)

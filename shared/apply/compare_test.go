@@ -52,8 +52,8 @@ spec: {ports: [{port: 80, protocol: TCP, name: http}], size: 1Gi, tags: [a, b]}`
 		t.Run(name, func(t *testing.T) {
 			obj := parse(t, tc.live)
 			obj.SetManagedFields([]metav1.ManagedFieldsEntry{
-				{Manager: "m", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(tc.owned)}},
-				{Manager: "other", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:extra":{}}}`)}},
+				{Manager: "m", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(tc.owned)},
+				{Manager: "other", Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:extra":{}}}`)},
 			})
 			got, err := compare(res, parse(t, intent), obj, "m")
 			if err != nil || got != tc.want {
@@ -66,7 +66,7 @@ spec: {ports: [{port: 80, protocol: TCP, name: http}], size: 1Gi, tags: [a, b]}`
 func TestFieldsOwnedByUpdateAreFoldedIn(t *testing.T) {
 	obj := parse(t, "apiVersion: v1\nkind: X\nmetadata: {name: x}\nspec: {a: 1}")
 	obj.SetManagedFields([]metav1.ManagedFieldsEntry{
-		{Manager: "m", Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:a":{}}}`)}},
+		{Manager: "m", Operation: metav1.ManagedFieldsOperationUpdate, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:a":{}}}`)},
 	})
 	got, err := compare(kind.Resource{}, parse(t, "spec: {a: 1}"), obj, "m")
 	if err != nil || got != different {

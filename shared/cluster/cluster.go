@@ -26,8 +26,8 @@ const Timeout = 10 * time.Second
 // Management is the name of the management cluster.
 const Management = ""
 
-// Client is the connection to one API server. It holds nothing that grows
-// stale but which versions are served.
+// Client is the connection to one API server. All that it remembers is what the
+// cluster is called by itself and which versions it serves.
 type Client struct {
 	// Name is the cluster's name; empty for the management cluster.
 	Name    string
@@ -35,6 +35,7 @@ type Client struct {
 	http    rest.Interface
 
 	mu     sync.Mutex
+	uid    string
 	served map[schema.GroupResource]schema.GroupVersionResource
 }
 
@@ -106,6 +107,20 @@ func (c *Client) Resource(ctx context.Context, res kind.Resource) (schema.GroupV
 		return schema.GroupVersionResource{}, &meta.NoResourceMatchError{PartialResource: res.GVR()}
 	}
 	return gvr, nil
+}
+
+// UID identifies the cluster, once that is known.
+func (c *Client) UID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.uid
+}
+
+// SetUID remembers what identifies the cluster.
+func (c *Client) SetUID(uid string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.uid = uid
 }
 
 // Alive asks the API server whether it is ready.

@@ -146,10 +146,12 @@ type Decision struct {
 type Result string
 
 const (
+	// Created, Configured and Deleted are writes that changed something.
 	Created    Result = "created"
 	Configured Result = "configured"
-	Unchanged  Result = "unchanged"
 	Deleted    Result = "deleted"
+	// Unchanged: the world was as intended already.
+	Unchanged Result = "unchanged"
 	// Skipped: a stage before failed, or the mode forbids writing.
 	Skipped Result = "skipped"
 	// Failed: see Fault.

@@ -43,6 +43,13 @@ type Reader struct {
 
 	mu      sync.Mutex
 	records []Record
+	ahead   map[string]*prefetch
+}
+
+// prefetch is a read that was started before it is asked for.
+type prefetch struct {
+	done   chan struct{}
+	answer plan.Answer
 }
 
 // New makes a reader whose secrets go to a vault.
@@ -61,8 +68,7 @@ func (r *Reader) Records() []Record {
 // does not serve, is nil. An error is a *fault.Fault.
 func (r *Reader) Get(ctx context.Context, clusterName string, res kind.Resource, namespace, name string) (*unstructured.Unstructured, error) {
 	need := plan.Need{Cluster: clusterName, Resource: res, Namespace: namespace, Name: name}
-	answer := r.get(ctx, need)
-	r.remember(need, answer)
+	answer := r.Answer(ctx, need)
 	if answer.Fault != nil {
 		return nil, answer.Fault
 	}
@@ -74,8 +80,7 @@ func (r *Reader) Get(ctx context.Context, clusterName string, res kind.Resource,
 // not served has none. An error is a *fault.Fault.
 func (r *Reader) List(ctx context.Context, clusterName string, res kind.Resource, namespace, selector string) ([]unstructured.Unstructured, error) {
 	need := plan.Need{Cluster: clusterName, Resource: res, Namespace: namespace, Selector: selector}
-	answer := r.list(ctx, need)
-	r.remember(need, answer)
+	answer := r.Answer(ctx, need)
 	if answer.Fault != nil {
 		return nil, answer.Fault
 	}
@@ -96,8 +101,16 @@ func (r *Reader) Serves(ctx context.Context, clusterName string, res kind.Resour
 }
 
 // ClusterUID identifies a cluster: the UID of its namespace kube-system, or ""
-// where that cannot be read.
+// where that cannot be read. It is read once per connection: a cluster behind
+// the same credentials never changes it.
 func (r *Reader) ClusterUID(ctx context.Context, clusterName string) (string, error) {
+	client, err := r.clusters.Client(clusterName)
+	if err != nil {
+		return "", err
+	}
+	if uid := client.UID(); uid != "" {
+		return uid, nil
+	}
 	ns, err := r.Get(ctx, clusterName, kind.Namespaces, "", metav1.NamespaceSystem)
 	var f *fault.Fault
 	if errors.As(err, &f) && f.Class == fault.Refused {
@@ -106,25 +119,65 @@ func (r *Reader) ClusterUID(ctx context.Context, clusterName string) (string, er
 	if err != nil || ns == nil {
 		return "", err
 	}
+	client.SetUID(string(ns.GetUID()))
 	return string(ns.GetUID()), nil
 }
 
-// Answer fulfils a need of a decision.
-func (r *Reader) Answer(ctx context.Context, need plan.Need) plan.Answer {
-	var answer plan.Answer
-	if need.Name != "" {
-		answer = r.get(ctx, need)
-	} else {
-		answer = r.list(ctx, need)
+// Ahead starts reads, side by side, that will certainly be asked for: the next
+// Get, List or Answer of the same need waits for it and takes what it brought,
+// once. What is remembered, and in which order, stays as if it was read then.
+// A need that is known already is not started again.
+func (r *Reader) Ahead(ctx context.Context, needs ...plan.Need) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ahead == nil {
+		r.ahead = map[string]*prefetch{}
 	}
-	r.remember(need, answer)
-	return answer
+	for _, need := range needs {
+		if r.ahead[need.Key()] != nil {
+			continue
+		}
+		p := &prefetch{done: make(chan struct{})}
+		r.ahead[need.Key()] = p
+		go func() {
+			p.answer = r.read(ctx, need)
+			close(p.done)
+		}()
+	}
 }
 
-func (r *Reader) remember(need plan.Need, answer plan.Answer) {
+// Forget drops what was read ahead and not asked for: it is too old to be used
+// in another round.
+func (r *Reader) Forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ahead = nil
+}
+
+// Answer fulfils a need: with a name it is a get, else a list.
+func (r *Reader) Answer(ctx context.Context, need plan.Need) plan.Answer {
+	r.mu.Lock()
+	p := r.ahead[need.Key()]
+	delete(r.ahead, need.Key())
+	r.mu.Unlock()
+	var answer plan.Answer
+	if p != nil {
+		<-p.done
+		answer = p.answer
+	} else {
+		answer = r.read(ctx, need)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.records = append(r.records, Record{Need: need, Answer: answer})
+	return answer
+}
+
+func (r *Reader) read(ctx context.Context, need plan.Need) plan.Answer {
+	if need.Name != "" {
+		return r.get(ctx, need)
+	}
+	return r.list(ctx, need)
 }
 
 func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {

@@ -146,6 +146,7 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 // gather reads everything that one decision needs. again is true when the
 // reconciled object changed while the rest was read.
 func (r *run[In]) gather(ctx context.Context) (root *unstructured.Unstructured, in In, again bool, err error) {
+	r.reader.Forget()
 	root, err = r.root(ctx)
 	if err != nil || root == nil {
 		return nil, in, false, err
@@ -179,6 +180,7 @@ func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answer
 		if len(decision.Needs) == 0 {
 			return decision, known, nil
 		}
+		r.reader.Ahead(ctx, decision.Needs...)
 		for _, need := range decision.Needs {
 			answer := r.reader.Answer(ctx, need)
 			if f := answer.Fault; f != nil && f.Cluster == cluster.Management && f.Class == fault.Unavailable {

@@ -9,11 +9,11 @@ import (
 // Logger writes JSON lines whose fields are named as the operators that
 // Slipway replaces name them: timestamp, level in lower case, message.
 func Logger(w io.Writer, level string) *slog.Logger {
-	var min slog.Level
-	if err := min.UnmarshalText([]byte(level)); err != nil {
-		min = slog.LevelInfo
+	var lowest slog.Level
+	if err := lowest.UnmarshalText([]byte(level)); err != nil {
+		lowest = slog.LevelInfo
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: min, ReplaceAttr: rename}))
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: lowest, ReplaceAttr: rename}))
 }
 
 func rename(groups []string, a slog.Attr) slog.Attr {

@@ -22,7 +22,6 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	promexporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -126,11 +125,6 @@ func (m *Metrics) with(attrs ...attribute.KeyValue) metric.MeasurementOption {
 // Span starts a span about an object.
 func (m *Metrics) Span(ctx context.Context, name, object string) (context.Context, trace.Span) {
 	return m.tracer.Start(ctx, name, trace.WithAttributes(attribute.String("object", object)))
-}
-
-// Parent takes the caller's trace context (W3C traceparent) from a carrier.
-func Parent(ctx context.Context, header http.Header) context.Context {
-	return propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(header))
 }
 
 // Handler serves the metrics in the Prometheus text format.

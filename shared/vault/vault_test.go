@@ -56,7 +56,7 @@ func TestATokenInAnotherFieldOpensToThePlainText(t *testing.T) {
 
 func TestEqualSecretsHaveEqualTokensInOneVaultOnly(t *testing.T) {
 	a, b := New(), New()
-	if a.Seal(canary) != a.Seal(canary) {
+	if first, second := a.Seal(canary), a.Seal(canary); first != second {
 		t.Error("a decision could not compare secrets")
 	}
 	if a.Seal(canary) == b.Seal(canary) {

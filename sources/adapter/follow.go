@@ -17,8 +17,9 @@ const (
 	// rediscovery is how often every group is looked at without a reason: no
 	// CustomResourceDefinition tells of an aggregated API.
 	rediscovery = time.Minute
-	// overlap is how long a receive adapter outlives the start of its successor.
-	overlap = 2 * time.Second
+	// overlap is how long a receive adapter outlives the start of its successor
+	// at most; it ends when the successor watches.
+	overlap = 5 * time.Second
 )
 
 // settling is when discovery is read after a CustomResourceDefinition changed:
@@ -28,8 +29,9 @@ var settling = []time.Duration{
 	800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond,
 }
 
-// receiver runs one receive adapter until ctx is done.
-type receiver func(ctx context.Context, cluster Cluster, env Environment) error
+// receiver runs one receive adapter until ctx is done, and calls watching when
+// all its watches have begun.
+type receiver func(ctx context.Context, cluster Cluster, env Environment, watching func()) error
 
 // follower keeps the receive adapters of one cluster in line with what the
 // cluster serves.
@@ -53,8 +55,8 @@ type follower struct {
 type adapterRun struct {
 	watches []apiserver.ResourceWatch
 	cancel  context.CancelFunc
-	// ended is closed when it returned.
-	ended chan struct{}
+	// watching is closed when it watches, ended when it returned.
+	watching, ended chan struct{}
 }
 
 func newFollower(config Config, cluster Cluster, discovery discoverer, receive receiver, log *slog.Logger) *follower {
@@ -148,26 +150,33 @@ func (f *follower) settle(ctx context.Context, key unit, want []apiserver.Resour
 	if before.alive() && slices.Equal(before.watches, want) {
 		return
 	}
-	delete(f.running, key)
-	if len(want) > 0 {
-		f.start(ctx, key, want)
-	}
-	if before == nil {
+	if before == nil && len(want) == 0 {
 		return
 	}
+	delete(f.running, key)
 	if len(want) == 0 {
 		f.log.Info("stopped watching", "group", key.group, "mode", key.mode)
 		before.cancel()
 		return
 	}
-	// The successor lists before it watches: until then the predecessor watches.
-	f.wait.Go(func() {
-		select {
-		case <-ctx.Done():
-		case <-time.After(overlap):
-		}
-		before.cancel()
-	})
+	f.start(ctx, key, want)
+	if after := f.running[key]; before != nil {
+		f.wait.Go(func() { f.relieve(ctx, before, after) })
+	}
+}
+
+// relieve ends a receive adapter when its successor watches.
+func (f *follower) relieve(ctx context.Context, before, after *adapterRun) {
+	defer before.cancel()
+	if after == nil {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-after.watching:
+	case <-after.ended:
+	case <-time.After(overlap):
+	}
 }
 
 func (f *follower) start(ctx context.Context, key unit, watches []apiserver.ResourceWatch) {
@@ -177,13 +186,15 @@ func (f *follower) start(ctx context.Context, key unit, watches []apiserver.Reso
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	run := &adapterRun{watches: watches, cancel: cancel, ended: make(chan struct{})}
+	run := &adapterRun{watches: watches, cancel: cancel, watching: make(chan struct{}), ended: make(chan struct{})}
 	f.running[key] = run
-	f.log.Info("started watching", "group", key.group, "mode", key.mode, "resources", names(watches))
 	f.wait.Go(func() {
 		defer close(run.ended)
 		defer cancel()
-		err := f.receive(ctx, f.cluster, env)
+		err := f.receive(ctx, f.cluster, env, func() {
+			close(run.watching)
+			f.log.Info("watches", "group", key.group, "mode", key.mode, "resources", names(watches))
+		})
 		if err == nil || ctx.Err() != nil {
 			return
 		}

@@ -3,6 +3,8 @@ package adapter
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -47,8 +49,8 @@ func (b *bridge) Write(entry zapcore.Entry, fields []zapcore.Field) error {
 		field.AddTo(encoder)
 	}
 	var attributes []any
-	for name, value := range encoder.Fields {
-		attributes = append(attributes, slog.Any(name, value))
+	for _, name := range slices.Sorted(maps.Keys(encoder.Fields)) {
+		attributes = append(attributes, slog.Any(name, encoder.Fields[name]))
 	}
 	b.log.Log(context.Background(), level(entry.Level), entry.Message, attributes...)
 	return nil

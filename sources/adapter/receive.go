@@ -39,14 +39,20 @@ type Environment map[string]string
 // adapter reads its own from it.
 var processEnvironment sync.Mutex
 
-// Receive runs Knative's receive adapter on the cluster until ctx is done. An
-// error means that it could not start: most often its API group is not served.
-func Receive(ctx context.Context, cluster Cluster, env Environment, log *zap.Logger) error {
+// Receive runs Knative's receive adapter on the cluster until ctx is done. It
+// calls watching when all watches have begun: what changes before gives no event.
+// An error means that it could not start: most often its API group is not served.
+func Receive(ctx context.Context, cluster Cluster, env Environment, log *zap.Logger, watching func()) error {
 	settings, err := env.parse()
 	if err != nil {
 		return err
 	}
 	settings.SetComponent(Component)
+	seen, err := newWitness(env, watching)
+	if err != nil {
+		return err
+	}
+	cluster.Config = seen.wrap(cluster.Config)
 
 	ctx, err = inject(ctx, cluster, log)
 	if err != nil {

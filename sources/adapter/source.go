@@ -128,8 +128,8 @@ func (s *Source) watch(ctx context.Context, cluster Cluster) (*watched, func(), 
 		return nil, nil, fmt.Errorf("cannot make a metadata client: %w", err)
 	}
 	log := s.log.With("cluster", cluster.Name, "server", config.Host)
-	receive := func(ctx context.Context, cluster Cluster, env Environment) error {
-		return Receive(ctx, cluster, env, zapTo(log))
+	receive := func(ctx context.Context, cluster Cluster, env Environment, watching func()) error {
+		return Receive(ctx, cluster, env, zapTo(log), watching)
 	}
 	follow := newFollower(s.config, cluster, client, receive, log)
 

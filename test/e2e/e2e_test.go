@@ -139,7 +139,7 @@ func TestAMachineFromKubectlApplyToRunningAndAway(t *testing.T) {
 			t.Errorf("claim: %q", got)
 		}
 	})
-	t.Run("powering off by the Machine's spec stops the VM and shows", func(t *testing.T) {
+	t.Run("powering off by the Machine's spec stops the VM and shows", func(_ *testing.T) {
 		f.kubectl("patch", "machine", "basic-vm", "--type", "merge", "-p", `{"spec":{"running":false}}`)
 		f.eventually("phase Stopped", func() string {
 			if got := f.machine("basic-vm", ".status.phase"); got != "Stopped" {
@@ -148,7 +148,7 @@ func TestAMachineFromKubectlApplyToRunningAndAway(t *testing.T) {
 			return ""
 		})
 	})
-	t.Run("an unknown template is a condition, and its neighbours are unharmed", func(t *testing.T) {
+	t.Run("an unknown template is a condition, and its neighbours are unharmed", func(_ *testing.T) {
 		f.apply(`{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: odd, namespace: default}, spec: {template: huge}}`)
 		f.eventually("condition TemplateNotFound", func() string {
 			return differs("TemplateNotFound", f.machine("odd", `.status.conditions[?(@.type=="Ready")].reason`))
@@ -162,7 +162,7 @@ func TestAMachineFromKubectlApplyToRunningAndAway(t *testing.T) {
 			}
 		}
 	})
-	t.Run("an event that no function can take is kept in the archive", func(t *testing.T) {
+	t.Run("an event that no function can take is kept in the archive", func(_ *testing.T) {
 		f.post(map[string]string{
 			"Ce-Specversion": "1.0", "Ce-Id": "broken-resync", "Ce-Type": "dev.slipway.resync", "Ce-Source": "test",
 			"Ce-Function": "machine-vm", "Content-Type": "application/json",
@@ -179,7 +179,7 @@ func TestAMachineFromKubectlApplyToRunningAndAway(t *testing.T) {
 			return fmt.Sprintf("not among %d files", len(files))
 		})
 	})
-	t.Run("an idle function's process is stopped, and the next event starts one", func(t *testing.T) {
+	t.Run("an idle function's process is stopped, and the next event starts one", func(_ *testing.T) {
 		f.eventually("the process to stop", func() string {
 			if !strings.Contains(f.out.String(), "stopped") {
 				return "it still runs"

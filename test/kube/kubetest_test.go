@@ -1,6 +1,7 @@
 package kubetest_test
 
 import (
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -51,12 +52,12 @@ func nothingIsLeft() int {
 	defer started.Unlock()
 	for _, pid := range started.pids {
 		if syscall.Kill(pid, 0) == nil {
-			os.Stderr.WriteString("a server's process is left after the package's tests\n")
+			fmt.Fprint(os.Stderr, "a server's process is left after the package's tests\n")
 			return 1
 		}
 	}
 	if _, err := os.Stat(started.dir); started.dir != "" && err == nil {
-		os.Stderr.WriteString("the server's folder is left after the package's tests\n")
+		fmt.Fprint(os.Stderr, "the server's folder is left after the package's tests\n")
 		return 1
 	}
 	return 0

@@ -177,15 +177,18 @@ func Turn(ctx context.Context, root string, n int) (release func(), err error) {
 			lock.Unlock()
 		}
 	}
+	waiting := func(err error) {
+		fmt.Fprintf(os.Stderr, "waiting for the end of another package's API server: %v\n", err)
+	}
 	// Only one process at a time collects its turns, so that none of two gets one
 	// and waits for the other's.
-	gate, err := flock.Wait(ctx, nil, filepath.Join(dir, "gate.lock"))
+	gate, err := flock.Wait(ctx, waiting, filepath.Join(dir, "gate.lock"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot wait for a test server's turn: %w", err)
 	}
 	defer gate.Unlock()
 	for range min(n, MaxServers) {
-		lock, err := flock.Wait(ctx, nil, slots...)
+		lock, err := flock.Wait(ctx, waiting, slots...)
 		if err != nil {
 			release()
 			return nil, fmt.Errorf("cannot wait for a test server's turn: %w", err)

@@ -291,6 +291,12 @@ func TestOneResyncReachesTheLastOfManyObjects(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	// The neighbours' resyncs go through all Widgets of the server.
+	t.Cleanup(func() {
+		if err := w.client.Resource(widgets.GVR()).Namespace(w.ns).DeleteCollection(context.WithoutCancel(t.Context()), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	var seen sync.Map
 	h, _ := w.copyOf(func(c call) (*http.Response, error) {
 		timer := time.NewTimer(latency)

@@ -114,7 +114,7 @@ func compile(ctx context.Context, opts Options, t Target, path string) error {
 		// Without a link, say on a file system that has none, go links anew.
 		_ = os.Link(path, next)
 	}
-	defer os.Remove(next)
+	defer func() { _ = os.Remove(next) }()
 
 	done := progress(opts, t, before == nil)
 	err := goBuild(ctx, opts.Root, t, next)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-dev/slipway/deploy/local/build"
 	"github.com/slipway-dev/slipway/deploy/local/crds"
@@ -34,6 +35,8 @@ func TestAPIServerServesThemAll(t *testing.T) {
 	t.Cleanup(cluster.Stop)
 	config := *cluster.Config
 	config.QPS = -1
+	// That older versions are deprecated is no news here.
+	config.WarningHandler = rest.NoWarnings{}
 	client, err := dynamic.NewForConfig(&config)
 	if err != nil {
 		t.Fatal(err)

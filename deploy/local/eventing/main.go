@@ -26,6 +26,7 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
@@ -118,6 +119,8 @@ func serve(started time.Time, flags *flag.FlagSet, moduleDir *string, args []str
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
 	klog.SetSlogLogger(log)
+	// Warnings of the API server about objects that are not ours.
+	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return stack.Run(ctx, stack.Options{

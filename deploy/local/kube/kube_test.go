@@ -315,7 +315,11 @@ func TestDirectoryOfARunningClusterIsRefused(t *testing.T) {
 
 func TestCrashedRunIsSurvived(t *testing.T) {
 	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), crash+"="+dir)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

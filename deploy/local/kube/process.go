@@ -165,7 +165,7 @@ func endLeftover(dir, name string) {
 	if err != nil {
 		return
 	}
-	defer os.Remove(file)
+	defer func() { _ = os.Remove(file) }()
 	pid, err := strconv.Atoi(strings.TrimSpace(string(content)))
 	if err != nil || pid <= 1 {
 		return

@@ -38,8 +38,10 @@ func (v *view) dismantle() {
 	v.plan.Add("finalizers", v.released())
 }
 
+// abandoned tells that a person gives up what is on another cluster. On the
+// Machine's own cluster there is nothing to give up.
 func (v *view) abandoned() bool {
-	return v.in.Machine.GetAnnotations()[v1alpha1.AnnotationAbandonRemote] == v1alpha1.True && v.in.Target.Problem != nil
+	return v.in.Machine.GetAnnotations()[v1alpha1.AnnotationAbandonRemote] == v1alpha1.True && !v.in.Target.Same
 }
 
 // dismantleTarget removes what is on the cluster, and tells whether all of it
@@ -150,8 +152,9 @@ func userOf(vms []unstructured.Unstructured, claim string) string {
 	return ""
 }
 
-// unusedAttachments are the definitions that were made for the Machine's
-// networks and that nobody needs any more.
+// unusedAttachments are the definitions of the namespace that were made for
+// Machines and that nobody needs any more: not only those of the networks that
+// the Machine has now, since it may have had others.
 func (v *view) unusedAttachments() ([]plan.Entry, bool) {
 	var entries []plan.Entry
 	for _, definition := range sorted(v.in.Attachments) {
@@ -163,7 +166,11 @@ func (v *view) unusedAttachments() ([]plan.Entry, bool) {
 		if !ok || !ok2 {
 			return nil, false
 		}
-		if v.attachmentWanted(definition, vms, machines.Items) {
+		wanted, ok := v.attachmentWanted(definition, vms, machines.Items)
+		if !ok {
+			return nil, false
+		}
+		if wanted {
 			continue
 		}
 		v.remove(v.in.Target.Cluster, kinds.NetworkAttachmentDefinitions, definition, &entries, "no virtual machine and no Machine uses the network any more")
@@ -171,25 +178,36 @@ func (v *view) unusedAttachments() ([]plan.Entry, bool) {
 	return entries, true
 }
 
-func (v *view) attachmentWanted(definition *unstructured.Unstructured, vms, machines []unstructured.Unstructured) bool {
+// attachmentWanted tells whether a virtual machine uses a definition, or a
+// Machine that stays will.
+func (v *view) attachmentWanted(definition *unstructured.Unstructured, vms, machines []unstructured.Unstructured) (wanted, ok bool) {
 	name := definition.GetName()
 	for i := range vms {
 		if slices.Contains(attachmentsOf(&vms[i]), name) {
-			return true
+			return true, true
 		}
 	}
-	namespace := v.machine.Spec.Network.NetworkNamespaceName
 	for i := range machines {
 		other := &machines[i]
 		if other.GetName() == v.id.name || other.GetDeletionTimestamp() != nil {
 			continue
 		}
-		if slices.Contains(Attachments(other), name) ||
-			(namespace != "" && text(other.Object, "spec", "network", "networkNamespaceName") == namespace) {
-			return true
+		if slices.Contains(Attachments(other), name) {
+			return true, true
+		}
+		namespace := text(other.Object, "spec", "network", "networkNamespaceName")
+		if namespace == "" {
+			continue
+		}
+		answer, ok := v.ask(plan.Need{Resource: kinds.NetworkNamespaces, Namespace: v.namespace, Name: namespace})
+		if !ok {
+			return false, false
+		}
+		if NamespaceAttachment(answer.Object) == name {
+			return true, true
 		}
 	}
-	return false
+	return false, true
 }
 
 func (v *view) dismantleRecord() {

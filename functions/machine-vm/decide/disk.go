@@ -170,9 +170,20 @@ func (v *view) checkDisk(d disk) {
 	if slices.Contains(reservedDisks, d.name) {
 		v.badDisk(d, "has a reserved name: choose another")
 	}
-	if d.bus == busSATA && v.machine.Spec.OS.Architecture == archARM64 {
+	if d.bus == busSATA && v.architecture() == archARM64 {
 		v.badDisk(d, "has type sata, which arm64 does not have: use virtio or scsi")
 	}
+}
+
+// architecture is that of the live virtual machine, which never changes, or
+// the one that is asked for.
+func (v *view) architecture() string {
+	if v.vm != nil {
+		if live := text(v.vm.Object, "spec", "template", "spec", "architecture"); live != "" {
+			return live
+		}
+	}
+	return v.machine.Spec.OS.Architecture
 }
 
 func (v *view) badDisk(d disk, what string) {

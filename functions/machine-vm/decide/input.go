@@ -82,7 +82,8 @@ type Input struct {
 	ISO *unstructured.Unstructured
 	// CloudInit is the Secret with cloud-init's data beside the virtual machine.
 	CloudInit *unstructured.Unstructured
-	// Attachments are the NetworkAttachmentDefinitions that the Machine may use.
+	// Attachments are the NetworkAttachmentDefinitions that the Machine may use;
+	// of a Machine that goes, all of its namespace.
 	Attachments []unstructured.Unstructured
 	// AttachmentsServed tells whether the target knows such definitions. It is
 	// asked only when one that is wanted was not found.
@@ -90,6 +91,9 @@ type Input struct {
 	// Record is the NetworkConfiguration named like the Machine.
 	Record *unstructured.Unstructured
 
+	// Addresses is the same object read once more, after what is decided from
+	// its status; nil unless addresses are given out one by one.
+	Addresses *unstructured.Unstructured
 	// Networks are the NetworkConfigurations that the spec names.
 	Networks []unstructured.Unstructured
 	// NetworkNamespace is the one that the spec names.

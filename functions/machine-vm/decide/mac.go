@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,7 +35,7 @@ func usableMAC(mac string) bool {
 // live virtual machine has it, else as recorded, else derived from the
 // Machine's UID, so that it is the same each time.
 func (v *view) resolveMACs() {
-	taken := map[string]string{}
+	taken := v.stayingMACs()
 	for _, n := range v.nics {
 		if n.macStated {
 			v.checkMAC(n, taken)
@@ -47,12 +48,30 @@ func (v *view) resolveMACs() {
 			continue
 		}
 		n.mac = v.knownMAC(n.name)
-		if n.mac == "" || taken[n.mac] != "" {
+		if n.macMoved = taken[n.mac] != ""; n.macMoved || n.mac == "" {
 			n.mac = v.derivedMAC(n.name, taken)
 		}
 		taken[n.mac] = n.name
 	}
 	v.checkOlderMACs()
+}
+
+// stayingMACs are those of the live interfaces that the Machine does not list
+// and that are not the function's to take out.
+func (v *view) stayingMACs() map[string]string {
+	taken := map[string]string{}
+	if v.vm == nil {
+		return taken
+	}
+	was := parseWords(v.vm.GetAnnotations()[annotationWritten])
+	for _, face := range entries(v.vm.Object, "spec", "template", "spec", "domain", "devices", "interfaces") {
+		name, mac := text(face, "name"), normalMAC(text(face, "macAddress"))
+		listed := slices.ContainsFunc(v.nics, func(n nic) bool { return n.name == name })
+		if mac != "" && !listed && (v.adopted() || !was.has(nicWord(name))) {
+			taken[mac] = name
+		}
+	}
+	return taken
 }
 
 func (v *view) checkMAC(n nic, taken map[string]string) {

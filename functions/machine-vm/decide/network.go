@@ -22,6 +22,8 @@ type nic struct {
 	modelStated bool
 	mac         string
 	macStated   bool
+	// macMoved: the address that the interface had is another's now.
+	macMoved bool
 	// attachment is the NetworkAttachmentDefinition; empty for the pod network.
 	attachment string
 }
@@ -47,7 +49,7 @@ func NamespaceAttachment(ns *unstructured.Unstructured) string {
 	if id, _ := number(ns.Object, "status", "vlanId"); id > 0 {
 		return v1alpha1.VLANAttachmentName(int(id))
 	}
-	if text(ns.Object, "spec", "ipAllocation", "type") == allocationStatic {
+	if Static(ns) {
 		return v1alpha1.VLANAttachmentName(0)
 	}
 	return ""
@@ -132,8 +134,12 @@ func (v *view) namespaceNetwork(name string) {
 // static tells whether the Machine's addresses are given out one by one.
 func (v *view) static() bool {
 	ns := v.in.NetworkNamespace
-	return len(v.machine.Spec.Networks) == 0 && ns != nil && ns.GetName() == v.machine.Spec.Network.NetworkNamespaceName &&
-		text(ns.Object, "spec", "ipAllocation", "type") == allocationStatic
+	return len(v.machine.Spec.Networks) == 0 && Static(ns) && ns.GetName() == v.machine.Spec.Network.NetworkNamespaceName
+}
+
+// Static tells whether a NetworkNamespace gives its addresses out one by one.
+func Static(ns *unstructured.Unstructured) bool {
+	return ns != nil && text(ns.Object, "spec", "ipAllocation", "type") == allocationStatic
 }
 
 func networkFailed(message string) Problem {

@@ -24,10 +24,14 @@ func (v *view) staticNetwork() (string, bool) {
 	gateway := text(ns, "spec", "ipAllocation", "static", "ipv4Gateway")
 	servers := texts(ns, "spec", "ipAllocation", "static", "dns")
 
+	record := v.in.Addresses
+	if record == nil {
+		record = v.in.Record
+	}
 	var config strings.Builder
 	config.WriteString("version: 1\nconfig:\n")
 	for _, n := range v.nics {
-		addresses, _ := recordAddresses(v.in.Record, n.mac)
+		addresses, _ := recordAddresses(record, n.mac)
 		if len(addresses) == 0 {
 			v.awaitAddress(n)
 			return "", false

@@ -168,7 +168,7 @@ func (m *merge) face(face map[string]any, n nic, word string) {
 		face["model"] = n.model
 		m.note(word)
 	}
-	if n.macStated && normalMAC(text(face, "macAddress")) != n.mac {
+	if (n.macStated || n.macMoved) && normalMAC(text(face, "macAddress")) != n.mac {
 		face["macAddress"] = n.mac
 		m.note(word)
 	}

@@ -212,6 +212,9 @@ func (w *world) input(name string, v *vault.Vault) Input {
 	names := Attachments(machine)
 	in.Networks = collect(nil, kinds.NetworkConfigurations, names...)
 	in.Attachments = collect(nil, kinds.NetworkAttachmentDefinitions, append(names, NamespaceAttachment(in.NetworkNamespace))...)
+	if machine.GetDeletionTimestamp() != nil {
+		in.Attachments = w.all(kinds.NetworkAttachmentDefinitions, "")
+	}
 	in.AttachmentsServed = !w.unserved[kinds.NetworkAttachmentDefinitions.String()]
 	in.Secrets = collect(nil, kind.Secrets, CloudInitSecrets(machine)...)
 	in.ConfigMaps = collect(nil, kind.ConfigMaps, CloudInitConfigMaps(machine)...)

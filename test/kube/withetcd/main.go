@@ -59,7 +59,7 @@ func run(args []string) error {
 	if err != nil {
 		return fmt.Errorf("cannot make a folder for etcd: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	binary := filepath.Join(root, filepath.FromSlash(build.DefaultBin), "kube")
 	etcd, err := kube.StartEtcd(ctx, kube.EtcdOptions{Binary: binary, Dir: dir})
 	if err != nil {
@@ -71,7 +71,7 @@ func run(args []string) error {
 
 // command runs the command with further variables in its environment.
 func command(ctx context.Context, args []string, variables ...string) error {
-	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...) //nolint:gosec // running what it is told to is what this command is for
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), variables...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -159,7 +159,7 @@ spec:
           - {name: root, bootOrder: 1, disk: {bus: virtio}}
           - {name: data, disk: {bus: scsi}}
           interfaces:
-          - {name: default, masquerade: {}, model: virtio, macAddress: "02:aa:00:00:00:01"}
+          - {name: default, masquerade: {}, model: virtio, macAddress: "02-AA-00-00-00-01"}
           - {name: vlan10, bridge: {}}
       networks:
       - {name: default, pod: {}}
@@ -184,9 +184,14 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: fast-ssd, resources: {req
 `
 )
 
-func TestLifeOfAMachine(t *testing.T) {
+func TestController(t *testing.T) {
 	p := setUp(t)
+	t.Run("LifeOfAMachine", func(t *testing.T) { testLife(t, p) })
+	t.Run("MachinesUnlikeOthers", func(t *testing.T) { testOthers(t, p) })
+}
 
+// testLife follows one machine from its claims to its deletion.
+func testLife(t *testing.T, p *platform) {
 	t.Run("ClaimsAreBoundAsTheirClassSays", func(t *testing.T) {
 		p := p.in(t)
 		p.create(claims, rootClaim)
@@ -330,9 +335,8 @@ func TestLifeOfAMachine(t *testing.T) {
 	})
 }
 
-func TestMachinesThatCannotRun(t *testing.T) {
-	p := setUp(t)
-
+// testOthers has machines that cannot run, and machines that run in other ways.
+func testOthers(t *testing.T, p *platform) {
 	t.Run("MissingClaimIsNamedAndAwaited", func(t *testing.T) {
 		p := p.in(t)
 		p.create(machines, machineText)

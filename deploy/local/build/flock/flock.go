@@ -38,7 +38,7 @@ func (l *Lock) Unlock() { l.file.Close() }
 
 // Try takes the lock if nobody has it, and returns a [HeldError] otherwise.
 func Try(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open lock file %q: %w", path, err)
 	}

@@ -65,7 +65,14 @@ type Table struct {
 	options Options
 
 	mu       sync.RWMutex
-	channels map[types.NamespacedName]map[types.NamespacedName]*subscriber
+	channels map[types.NamespacedName]*state
+}
+
+// state is a channel. It may have subscribers before it is open, and keeps them
+// when it is closed: a Broker that is created anew finds its Triggers subscribed.
+type state struct {
+	open        bool
+	subscribers map[types.NamespacedName]*subscriber
 }
 
 // subscriber is a Trigger's end of a channel.
@@ -94,36 +101,38 @@ func NewTable(options Options) *Table {
 	if options.Capacity <= 0 {
 		options.Capacity = DefaultCapacity
 	}
-	return &Table{options: options, channels: map[types.NamespacedName]map[types.NamespacedName]*subscriber{}}
+	return &Table{options: options, channels: map[types.NamespacedName]*state{}}
 }
 
 // Open makes the channel known.
 func (t *Table) Open(channel types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.channels[channel] == nil {
-		t.channels[channel] = map[types.NamespacedName]*subscriber{}
-	}
+	t.channel(channel).open = true
 }
 
-// Close forgets the channel and what waits in it.
+// Close takes no more events for the channel.
 func (t *Table) Close(channel types.NamespacedName) {
 	t.mu.Lock()
-	subscribers := t.channels[channel]
-	delete(t.channels, channel)
-	t.mu.Unlock()
-	for _, s := range subscribers {
-		go s.queue.Stop(over())
+	defer t.mu.Unlock()
+	t.channel(channel).open = false
+}
+
+// channel is the named channel, made if need be. The lock is held.
+func (t *Table) channel(name types.NamespacedName) *state {
+	if t.channels[name] == nil {
+		t.channels[name] = &state{subscribers: map[types.NamespacedName]*subscriber{}}
 	}
+	return t.channels[name]
 }
 
 // Subscribe adds a subscription to the channel, or changes how its events are
 // delivered. What waits already is delivered in the new way.
 func (t *Table) Subscribe(channel, subscription, trigger types.NamespacedName, uid types.UID, delivery Delivery) {
-	t.Open(channel)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := t.channels[channel][subscription]
+	subscribers := t.channel(channel).subscribers
+	s := subscribers[subscription]
 	if s == nil || s.uid != uid {
 		if s != nil {
 			go s.queue.Stop(over())
@@ -132,7 +141,7 @@ func (t *Table) Subscribe(channel, subscription, trigger types.NamespacedName, u
 		s.queue = queue.New(t.options.Capacity, s.limit, func(ctx context.Context, i *item, try int) queue.Result {
 			return t.try(ctx, s, i, try)
 		})
-		t.channels[channel][subscription] = s
+		subscribers[subscription] = s
 	}
 	s.delivery.Store(&delivery)
 }
@@ -141,9 +150,9 @@ func (t *Table) Subscribe(channel, subscription, trigger types.NamespacedName, u
 func (t *Table) Unsubscribe(subscription types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, subscribers := range t.channels {
-		if s := subscribers[subscription]; s != nil {
-			delete(subscribers, subscription)
+	for _, channel := range t.channels {
+		if s := channel.subscribers[subscription]; s != nil {
+			delete(channel.subscribers, subscription)
 			go s.queue.Stop(over())
 		}
 	}
@@ -153,13 +162,13 @@ func (t *Table) Unsubscribe(subscription types.NamespacedName) {
 func (t *Table) Receive(ctx context.Context, channel types.NamespacedName, event cloudevents.Event, headers http.Header) error {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	subscribers, open := t.channels[channel]
-	if !open {
+	known := t.channels[channel]
+	if known == nil || !known.open {
 		return ErrUnknown
 	}
 	key := Key(event)
 	var offers []queue.Offer[*item]
-	for _, s := range subscribers {
+	for _, s := range known.subscribers {
 		function, wanted := t.wants(ctx, s, event)
 		if !wanted {
 			continue
@@ -235,12 +244,12 @@ func functionOf(trigger *eventingv1.Trigger) types.NamespacedName {
 func (t *Table) Stop(ctx context.Context) int {
 	t.mu.Lock()
 	var all []*subscriber
-	for _, subscribers := range t.channels {
-		for _, s := range subscribers {
+	for _, channel := range t.channels {
+		for _, s := range channel.subscribers {
 			all = append(all, s)
 		}
 	}
-	t.channels = map[types.NamespacedName]map[types.NamespacedName]*subscriber{}
+	t.channels = map[types.NamespacedName]*state{}
 	t.mu.Unlock()
 
 	var left atomic.Int64

@@ -261,10 +261,11 @@ func (f *function) launch(ctx context.Context) error {
 	}
 	f.current = &running{
 		process: process, fingerprint: f.spec.fingerprint(),
-		proxy: f.activator.proxy(f.spec.NamespacedName, process.address),
+		proxy: f.activator.proxy(f.spec.NamespacedName, process),
 	}
 	f.activator.wait.Go(func() { <-process.exited })
-	go f.activator.renew(f.spec, process)
+	// The process outlives the request that started it.
+	go f.activator.renew(f.spec, process) //nolint:gosec // the request's context would end too early
 	return nil
 }
 
@@ -317,8 +318,8 @@ func (f *function) retire() {
 }
 
 // proxy sends requests to a process.
-func (a *Activator) proxy(name types.NamespacedName, address string) *httputil.ReverseProxy {
-	target := &url.URL{Scheme: "http", Host: address}
+func (a *Activator) proxy(name types.NamespacedName, process *process) *httputil.ReverseProxy {
+	target := &url.URL{Scheme: "http", Host: process.address}
 	return &httputil.ReverseProxy{
 		Transport: a.transport,
 		Rewrite: func(request *httputil.ProxyRequest) {
@@ -328,7 +329,8 @@ func (a *Activator) proxy(name types.NamespacedName, address string) *httputil.R
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			if r.Context().Err() == nil {
-				a.options.Log.Warn("a function did not answer", "function", name, "error", err)
+				a.options.Log.Warn("a function did not answer", "function", name.String(), "error", err)
+				process.settle()
 			}
 			http.Error(w, fmt.Sprintf("function %q did not answer: %v", name, err), http.StatusBadGateway)
 		},
@@ -351,7 +353,7 @@ func (a *Activator) renew(spec Spec, process *process) {
 		case <-ticker.C:
 		}
 		if err := a.options.Renew(ctx, spec); err != nil {
-			a.options.Log.Warn("cannot renew a token", "function", spec.NamespacedName, "error", err)
+			a.options.Log.Warn("cannot renew a token", "function", spec.String(), "error", err)
 		}
 	}
 }

@@ -73,14 +73,14 @@ func start(spec Spec, environ []string, reporter *report.Reporter) (*process, er
 	}
 	_, port, _ := net.SplitHostPort(p.address)
 	// The binary is named by who runs this stack, the arguments by its manifests.
-	p.cmd = exec.Command(spec.Binary, spec.Args...) // #nosec G204
+	p.cmd = exec.Command(spec.Binary, spec.Args...)
 	p.cmd.Env = append(environ,
 		"LISTEN_ADDRESS="+p.address,
 		"PORT="+port,
 		"HEALTH_LISTEN_ADDRESS="+addresses[1])
 	// A process group of its own: Ctrl-C is for this process, which stops its
 	// children in order.
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	p.cmd.SysProcAttr = childAttributes()
 	output, writer := io.Pipe()
 	p.cmd.Stdout, p.cmd.Stderr = writer, writer
 	// A grandchild that keeps the output open must not keep the process alive.
@@ -200,6 +200,15 @@ func (p *process) await(ctx context.Context) error {
 		return fmt.Errorf("%w within %s", errNotReady, readyWithin)
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// settle waits a moment for the end of a process that broke off a connection, so
+// that nobody who hears of that sends the next request to the same process.
+func (p *process) settle() {
+	select {
+	case <-p.exited:
+	case <-time.After(lastProbe):
 	}
 }
 

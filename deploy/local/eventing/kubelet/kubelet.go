@@ -4,8 +4,9 @@
 // adapter. Here that adapter runs inside this process, configured by the very
 // environment that the container would get, and acting as the Deployment's
 // service account, so that its permissions are those of a cluster. A new
-// generation overlaps the old one for a moment, as in a rolling update.
-// The Deployment's status says what it would say with a pod at work.
+// generation overlaps the old one until it watches, as in a rolling update.
+// The Deployment's status says what it would say with a pod at work; it is
+// available when the adapter watches, since what changes before gives no event.
 //
 // The PingSource's adapter is one for all sources and is part of this process
 // anyway; its Deployment gets the status only. Other Deployments are left alone.
@@ -24,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	appslisters "k8s.io/client-go/listers/apps/v1"
 	"k8s.io/client-go/rest"
@@ -44,8 +46,10 @@ const (
 	PingAdapter = "pingsource-mt-adapter"
 
 	receiveAdapter = "receive-adapter"
-	// overlap is how long an adapter outlives the start of its successor.
-	overlap = 2 * time.Second
+	// patience is how long an adapter may take to watch before it counts as
+	// available all the same, and how long its predecessor waits for it: a
+	// resource that does not exist is never watched.
+	patience = 5 * time.Second
 	// Adapters that end are started again, ever later.
 	firstPause, lastPause = time.Second, 10 * time.Second
 )
@@ -57,6 +61,7 @@ type Kubelet struct {
 	client      kubernetes.Interface
 	deployments appslisters.DeploymentLister
 	log         *zap.Logger
+	enqueue     func(types.NamespacedName)
 
 	mu   sync.Mutex
 	pods map[string]*pod
@@ -67,6 +72,9 @@ type Kubelet struct {
 type pod struct {
 	template string
 	cancel   context.CancelFunc
+	// available is closed when it watches, or should.
+	available chan struct{}
+	once      sync.Once
 }
 
 // New makes a Kubelet whose adapters run until ctx is done.
@@ -82,6 +90,7 @@ func (k *Kubelet) NewController(ctx context.Context, _ configmap.Watcher) *contr
 	informer := deploymentinformer.Get(ctx)
 	k.deployments = informer.Lister()
 	impl := controller.NewContext(ctx, k, controller.ControllerOptions{WorkQueueName: "kubelet", Logger: logger})
+	k.enqueue = impl.EnqueueKey
 	// This fails only for an informer that has stopped.
 	_, _ = informer.Informer().AddEventHandler(controller.HandleAll(impl.Enqueue))
 	return impl
@@ -107,22 +116,24 @@ func (k *Kubelet) Reconcile(ctx context.Context, key string) error {
 	owner := metav1.GetControllerOf(deployment)
 	switch {
 	case owner != nil && owner.Kind == "ApiServerSource":
-		if err := k.run(key, deployment); err != nil {
+		available, err := k.run(key, deployment)
+		if err != nil {
 			return err
 		}
+		return k.writeStatus(ctx, deployment, available)
 	case namespace == environment.SystemNamespace && name == PingAdapter:
+		return k.writeStatus(ctx, deployment, true)
 	default:
 		return nil
 	}
-	return k.writeStatus(ctx, deployment)
 }
 
 // run starts the Deployment's receive adapter, in place of one of another
-// template.
-func (k *Kubelet) run(key string, deployment *appsv1.Deployment) error {
+// template, and tells whether it is available.
+func (k *Kubelet) run(key string, deployment *appsv1.Deployment) (bool, error) {
 	env, err := environmentOf(deployment)
 	if err != nil {
-		return err
+		return false, err
 	}
 	account := deployment.Spec.Template.Spec.ServiceAccountName
 	if account == "" {
@@ -130,7 +141,7 @@ func (k *Kubelet) run(key string, deployment *appsv1.Deployment) error {
 	}
 	text, err := json.Marshal(env)
 	if err != nil {
-		return controller.NewPermanentError(err)
+		return false, controller.NewPermanentError(err)
 	}
 	template := account + string(text)
 
@@ -138,15 +149,33 @@ func (k *Kubelet) run(key string, deployment *appsv1.Deployment) error {
 	defer k.mu.Unlock()
 	before := k.pods[key]
 	if before != nil && before.template == template {
-		return nil
+		return before.isAvailable(), nil
 	}
 	ctx, cancel := context.WithCancel(k.ctx)
-	k.pods[key] = &pod{template: template, cancel: cancel}
-	k.wait.Go(func() { k.keepRunning(ctx, key, k.as(deployment.Namespace, account), env) })
-	if before != nil {
-		time.AfterFunc(overlap, before.cancel)
+	after := &pod{template: template, cancel: cancel, available: make(chan struct{})}
+	k.pods[key] = after
+	name := types.NamespacedName{Namespace: deployment.Namespace, Name: deployment.Name}
+	available := func() {
+		after.once.Do(func() {
+			close(after.available)
+			k.enqueue(name)
+			if before != nil {
+				before.cancel()
+			}
+		})
 	}
-	return nil
+	time.AfterFunc(patience, available)
+	k.wait.Go(func() { k.keepRunning(ctx, key, k.as(deployment.Namespace, account), env, available) })
+	return false, nil
+}
+
+func (p *pod) isAvailable() bool {
+	select {
+	case <-p.available:
+		return true
+	default:
+		return false
+	}
 }
 
 // as is the API server's configuration for acting as a service account.
@@ -160,11 +189,11 @@ func (k *Kubelet) as(namespace, account string) *rest.Config {
 }
 
 // keepRunning runs an adapter, and again when it ends.
-func (k *Kubelet) keepRunning(ctx context.Context, key string, config *rest.Config, env adapter.Environment) {
+func (k *Kubelet) keepRunning(ctx context.Context, key string, config *rest.Config, env adapter.Environment, watching func()) {
 	pause := firstPause
 	for {
 		started := time.Now()
-		err := adapter.Receive(ctx, adapter.Cluster{Config: config}, env, k.log)
+		err := adapter.Receive(ctx, adapter.Cluster{Config: config}, env, k.log, watching)
 		if ctx.Err() != nil {
 			return
 		}
@@ -222,37 +251,36 @@ func value(deployment *appsv1.Deployment, variable corev1.EnvVar) (string, bool)
 	}
 }
 
-// writeStatus says that the Deployment's one pod is available.
-func (k *Kubelet) writeStatus(ctx context.Context, deployment *appsv1.Deployment) error {
+// writeStatus says whether the Deployment's one pod is available.
+func (k *Kubelet) writeStatus(ctx context.Context, deployment *appsv1.Deployment, available bool) error {
 	replicas := int32(1)
 	if deployment.Spec.Replicas != nil {
 		replicas = *deployment.Spec.Replicas
 	}
+	condition := appsv1.DeploymentCondition{
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,
+		Reason: "MinimumReplicasAvailable", Message: "Runs inside the local eventing process.",
+	}
 	update := deployment.DeepCopy()
 	update.Status = appsv1.DeploymentStatus{
-		ObservedGeneration: deployment.Generation,
-		Replicas:           replicas,
-		ReadyReplicas:      replicas,
-		AvailableReplicas:  replicas,
-		UpdatedReplicas:    replicas,
-		Conditions: []appsv1.DeploymentCondition{{
-			Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue,
-			Reason: "MinimumReplicasAvailable", Message: "Runs inside the local eventing process.",
-		}},
+		ObservedGeneration: deployment.Generation, Replicas: replicas, UpdatedReplicas: replicas,
+		ReadyReplicas: replicas, AvailableReplicas: replicas,
 	}
-	for _, condition := range deployment.Status.Conditions {
-		if condition.Type == appsv1.DeploymentAvailable && condition.Status == corev1.ConditionTrue {
-			update.Status.Conditions[0].LastTransitionTime = condition.LastTransitionTime
-			update.Status.Conditions[0].LastUpdateTime = condition.LastUpdateTime
+	if !available {
+		condition.Status, condition.Reason = corev1.ConditionFalse, "MinimumReplicasUnavailable"
+		condition.Message = "The receive adapter does not watch yet."
+		update.Status.ReadyReplicas, update.Status.AvailableReplicas, update.Status.UnavailableReplicas = 0, 0, replicas
+	}
+	condition.LastTransitionTime = metav1.Now()
+	condition.LastUpdateTime = condition.LastTransitionTime
+	for _, old := range deployment.Status.Conditions {
+		if old.Type == condition.Type && old.Status == condition.Status {
+			condition.LastTransitionTime, condition.LastUpdateTime = old.LastTransitionTime, old.LastUpdateTime
 		}
 	}
+	update.Status.Conditions = []appsv1.DeploymentCondition{condition}
 	if equality.Semantic.DeepEqual(deployment.Status, update.Status) {
 		return nil
-	}
-	if update.Status.Conditions[0].LastTransitionTime.IsZero() {
-		now := metav1.Now()
-		update.Status.Conditions[0].LastTransitionTime = now
-		update.Status.Conditions[0].LastUpdateTime = now
 	}
 	_, err := k.client.AppsV1().Deployments(deployment.Namespace).UpdateStatus(ctx, update, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {

@@ -103,7 +103,7 @@ func admit(ctx context.Context, document []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(document, &meta); err != nil {
 		return nil, fmt.Errorf("cannot read a manifest: %w", err)
 	}
-	make, ours := kinds[meta.GroupVersionKind()]
+	construct, ours := kinds[meta.GroupVersionKind()]
 	if !ours {
 		return document, nil
 	}
@@ -111,7 +111,7 @@ func admit(ctx context.Context, document []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", title(&meta), err)
 	}
-	object := make()
+	object := construct()
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(object); err != nil {

@@ -51,7 +51,7 @@ type lane[T any] struct {
 
 // New makes a queue of at most capacity items, limit of which are tried at once.
 func New[T any](capacity, limit int, handle Handler[T]) *Queue[T] {
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:gosec // Stop cancels it
 	return &Queue[T]{
 		handle: handle, capacity: capacity, limit: max(limit, 1),
 		ctx: ctx, cancel: cancel,

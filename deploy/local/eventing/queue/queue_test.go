@@ -183,8 +183,10 @@ func TestAFullQueueRefusesAndThenNoQueueTakesTheEvent(t *testing.T) {
 				{Queue: roomy, Key: "k"}, {Queue: tight, Key: "k"},
 			})
 		}
-		if !both() || !both() {
-			t.Fatal("refused although both queues had room")
+		for range 2 {
+			if !both() {
+				t.Fatal("refused although both queues had room")
+			}
 		}
 		if both() {
 			t.Error("accepted although one queue was full")

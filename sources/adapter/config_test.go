@@ -1,0 +1,71 @@
+package adapter_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-dev/slipway/sources/adapter"
+)
+
+func TestLoad(t *testing.T) {
+	const resources = "resources: [{group: kubevirt.io, versions: [v1], resource: virtualmachines, kind: VirtualMachine}]\n"
+	cases := map[string]struct {
+		reason, text string
+		env          map[string]string
+		want         adapter.Config
+		wantError    string
+	}{
+		"Defaults": {
+			reason: "the mode is Reference unless the file says otherwise",
+			text:   "sink: http://broker/ns/default\n" + resources,
+			want: adapter.Config{
+				Sink: "http://broker/ns/default", Namespace: "default",
+				Resources: []adapter.Resource{{Group: "kubevirt.io", Versions: []string{"v1"}, Resource: "virtualmachines", Kind: "VirtualMachine", Mode: "Reference"}},
+			},
+		},
+		"Environment": {
+			reason: "what a SinkBinding sets wins",
+			text:   "sink: http://broker/ns/default\nceOverrides: {extensions: {a: file, b: file}}\n" + resources,
+			env: map[string]string{
+				"K_SINK": "http://other/ns/default", "NAMESPACE": "slipway-system", "K_CE_OVERRIDES": `{"extensions":{"b":"env","c":"env"}}`,
+			},
+			want: adapter.Config{
+				Sink: "http://other/ns/default", Namespace: "slipway-system",
+				CEOverrides: adapter.Overrides{Extensions: map[string]string{"a": "file", "b": "env", "c": "env"}},
+				Resources:   []adapter.Resource{{Group: "kubevirt.io", Versions: []string{"v1"}, Resource: "virtualmachines", Kind: "VirtualMachine", Mode: "Reference"}},
+			},
+		},
+		"NoSink":    {reason: "events need a sink", text: resources, wantError: `sink "" is no http or https URL`},
+		"NoKind":    {reason: "a resource is named in full", text: "sink: http://b\nresources: [{resource: pods}]", wantError: "resources[0] (pods): resource, kind and versions are required"},
+		"Mode":      {reason: "there are two modes", text: "sink: http://b\nresources: [{resource: pods, kind: Pod, versions: [v1], mode: Full}]", wantError: `mode "Full" is unknown`},
+		"Selector":  {reason: "a selector is a label selector", text: "sink: http://b\nresources: [{resource: pods, kind: Pod, versions: [v1], selector: 'a=='}, {resource: pods, kind: Pod, versions: [v1], selector: '!!'}]", wantError: `cannot read selector "!!"`},
+		"Extension": {reason: "CloudEvents knows lower case letters and digits only", text: "sink: http://b\nceOverrides: {extensions: {a-b: c}}\n" + resources, wantError: `"a-b" is no name of a CloudEvents extension`},
+		"Field":     {reason: "a field that does not exist is a mistake", text: "sinks: http://b\n" + resources, wantError: `unknown field "sinks"`},
+		"Nothing":   {reason: "something must be watched", text: "sink: http://b", wantError: "resources is empty"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "config.yaml")
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := adapter.Load(path, func(name string) string { return tc.env[name] })
+			if tc.wantError != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.wantError) {
+					t.Fatalf("%s: got error %v, want %q", tc.reason, err, tc.wantError)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

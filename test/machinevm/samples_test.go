@@ -1,0 +1,182 @@
+package machinevm
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/test/virt/admission"
+)
+
+var update = flag.Bool("update", false, "write the goldens below testdata anew")
+
+// samples are the Machines of deploy/samples/vitistack, each in a file of its
+// name.
+var samples = []string{"basic-vm", "cloud-init-secret-vm", "cloud-init-vm", "custom-vm", "networked-vm"}
+
+func sample(t *testing.T, name string) string { return file(t, "deploy/samples/vitistack/"+name+".yaml") }
+
+func TestEverySampleBecomesTheObjectsOfItsGolden(t *testing.T) {
+	for _, name := range samples {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.create(sample(t, name))
+			given := w.names()
+			f := w.copyOf()
+			if got := f.send(w.machineEvent(name)); got != http.StatusNoContent {
+				t.Fatalf("the event was answered %d; the log:\n%s", got, f.log)
+			}
+			reads, writes := f.asked()
+			t.Logf("creation took %d reads and %d writes", len(reads), len(writes))
+			compareGolden(t, name, w.children(given))
+			w.acceptedStrictly("vm-" + name)
+		})
+	}
+}
+
+// children are what was made beside the given objects, as one stream of documents.
+func (w *world) children(given []string) string {
+	w.t.Helper()
+	var stream bytes.Buffer
+	state := w.state()
+	for _, key := range slices.Sorted(maps.Keys(state)) {
+		if !slices.Contains(given, key) {
+			fmt.Fprintf(&stream, "---\n# %s\n%s", key, state[key])
+		}
+	}
+	return stream.String()
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name+".yaml")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v: run the tests with -update", err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("%s is not what its golden says; if it should be, run the tests with -update (-golden +got):\n%s", name, diff)
+	}
+}
+
+// acceptedStrictly shows that KubeVirt's definition has every field that was
+// written, and KubeVirt's admission no objection.
+func (w *world) acceptedStrictly(name string) {
+	w.t.Helper()
+	vm := w.must(kinds.VirtualMachines, name)
+	for _, violation := range admission.Check(vm) {
+		w.t.Errorf("KubeVirt would refuse the virtual machine: %v", violation)
+	}
+	if warnings := admission.Warnings(vm); len(warnings) > 0 {
+		w.t.Errorf("KubeVirt would warn: %v", warnings)
+	}
+	again := vm.DeepCopy()
+	again.SetName(name + "-again")
+	for _, field := range slices.Concat(serverFields, []string{"ownerReferences"}) {
+		unstructured.RemoveNestedField(again.Object, "metadata", field)
+	}
+	_, err := w.in(kinds.VirtualMachines).Create(w.t.Context(), again, metav1.CreateOptions{
+		DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
+	})
+	if err != nil {
+		w.t.Errorf("the definition of KubeVirt refuses the virtual machine: %v", err)
+	}
+}
+
+// TestAnUnchangedMachineCostsOnlyReads brings all samples up on a played
+// KubeVirt, stops that, and sends every event there could be.
+func TestAnUnchangedMachineCostsOnlyReads(t *testing.T) {
+	w := newWorld(t)
+	p := w.platform()
+	f := w.copyOf()
+	s := w.source(f)
+	for _, name := range samples {
+		w.create(sample(t, name))
+	}
+	w.awaitReady(samples...)
+	p.Stop()
+	s.Stop()
+	for _, name := range samples {
+		// What the platform did last may have given no event.
+		f.insist(w.machineEvent(name))
+	}
+	before := w.versions()
+	still := func(reason string, f *function) []string {
+		t.Helper()
+		reads, writes := f.asked()
+		if len(writes) > 0 {
+			t.Errorf("%s: %d writes although nothing has changed:\n%s", reason, len(writes), strings.Join(writes, "\n"))
+		}
+		return reads
+	}
+	f.asked()
+	for _, name := range samples {
+		for pass := range 3 {
+			f.insist(w.machineEvent(name))
+			reads := still(fmt.Sprintf("%s, pass %d", name, pass+1), f)
+			if pass == 0 {
+				t.Logf("an event about %s costs %d reads:\n  %s", name, len(reads), strings.Join(reads, "\n  "))
+			}
+		}
+		for _, ce := range []struct {
+			res  kind.Resource
+			name string
+		}{
+			{kinds.VirtualMachines, "vm-" + name},
+			{kinds.VirtualMachineInstances, "vm-" + name},
+			{kind.PersistentVolumeClaims, name + "-root"},
+			{kinds.NetworkConfigurations, name},
+			{kind.Secrets, name},
+		} {
+			f.insist(w.of(ce.res, ce.name))
+			still("an event about "+ce.res.Kind+" "+ce.name, f)
+		}
+	}
+	fresh := w.copyOf()
+	fresh.resync()
+	reads := still("a resync", fresh)
+	t.Logf("a resync of %d Machines costs %d reads", len(samples), len(reads))
+
+	other := w.copyOf()
+	var both sync.WaitGroup
+	for _, copy := range []*function{f, other} {
+		for _, name := range samples {
+			both.Go(func() { copy.send(w.machineEvent(name)) })
+		}
+	}
+	both.Wait()
+	still("two copies at once, the first", f)
+	still("two copies at once, the second", other)
+	if diff := cmp.Diff(before, w.versions()); diff != "" {
+		t.Errorf("something was written although nothing has changed (-before +after):\n%s", diff)
+	}
+}
+
+// versions are the resourceVersions of everything in the namespace.
+func (w *world) versions() map[string]string {
+	w.t.Helper()
+	all := map[string]string{}
+	for key, obj := range w.objects() {
+		all[key] = obj.GetResourceVersion()
+	}
+	return all
+}

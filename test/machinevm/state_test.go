@@ -1,0 +1,135 @@
+package machinevm
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+)
+
+// What differs from run to run, and is no difference:
+//
+//   - uid, resourceVersion, generation and managedFields are given by the server.
+//     UIDs that stand elsewhere, in owner references and in the annotation
+//     machine-uid, become the name of what they belong to.
+//   - Times say when a test ran.
+//   - The namespace's name, and the UID of kube-system as the installation.
+//   - MAC addresses are derived from the Machine's UID. Only those that are, by the
+//     rule NW-7, are replaced.
+//   - status.resourceVersion of a Machine, and the annotations and fields by which
+//     KubeVirt tells generations, count writes.
+//   - Addresses that the played node gives out, firmware UUID and serial, and names of
+//     revisions are derived from UIDs.
+var (
+	timestamps = regexp.MustCompile(`"?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"?`)
+	addresses  = regexp.MustCompile(`(10\.244|192\.168)\.\d+\.\d+|fd10:244::[0-9a-f:]+`)
+)
+
+// serverFields are those of metadata that the server gives.
+var serverFields = []string{"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionGracePeriodSeconds"}
+
+// state is everything in the namespace, normalised.
+func (w *world) state() map[string]string {
+	w.t.Helper()
+	objs := w.objects()
+	replace := w.replacements(objs)
+	all := map[string]string{}
+	for key, obj := range objs {
+		all[key] = normal(w.t, obj, replace)
+	}
+	return all
+}
+
+// normal is one object as text, without what differs from run to run.
+func normal(t testing.TB, obj *unstructured.Unstructured, replace *strings.Replacer) string {
+	t.Helper()
+	bare := obj.DeepCopy()
+	for _, field := range serverFields {
+		unstructured.RemoveNestedField(bare.Object, "metadata", field)
+	}
+	for _, path := range [][]string{{"status", "resourceVersion"}, {"metadata", "annotations", "kubevirt.io/vm-generation"}} {
+		unstructured.RemoveNestedField(bare.Object, path...)
+	}
+	raw, err := yaml.Marshal(bare.Object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return addresses.ReplaceAllString(timestamps.ReplaceAllString(replace.Replace(string(raw)), "TIME"), "ADDRESS")
+}
+
+// replacements turn what is derived from UIDs into what it is derived from.
+func (w *world) replacements(objs map[string]*unstructured.Unstructured) *strings.Replacer {
+	w.t.Helper()
+	pairs := []string{w.ns, "NAMESPACE", w.installation(), "INSTALLATION"}
+	for _, key := range slices.Sorted(maps.Keys(objs)) {
+		obj := objs[key]
+		pairs = append(pairs, string(obj.GetUID()), "UID("+key+")")
+		if obj.GetKind() != kinds.Machines.Kind {
+			continue
+		}
+		for _, name := range interfaceNames(objs, obj) {
+			pairs = append(pairs, derivedMAC(string(obj.GetUID()), name), "MAC("+obj.GetName()+"/"+name+")")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// installation is the UID of the cluster's namespace kube-system.
+func (w *world) installation() string {
+	w.t.Helper()
+	obj, err := w.client.Resource(namespaces).Get(w.t.Context(), "kube-system", getOptions)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(obj.GetUID())
+}
+
+// interfaceNames are those that a Machine's virtual machine may have.
+func interfaceNames(objs map[string]*unstructured.Unstructured, machine *unstructured.Unstructured) []string {
+	names := []string{"default", "vlan0"}
+	networks, _, _ := unstructured.NestedSlice(machine.Object, "spec", "networks")
+	for _, item := range networks {
+		if network, ok := item.(map[string]any); ok {
+			names = append(names, fmt.Sprint(network["name"]))
+		}
+	}
+	for _, obj := range objs {
+		interfaces, _, _ := unstructured.NestedSlice(obj.Object, "spec", "networkInterfaces")
+		for _, item := range interfaces {
+			if face, ok := item.(map[string]any); ok {
+				names = append(names, fmt.Sprint(face["name"]))
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// derivedMAC is the rule NW-7 of the function's description.
+func derivedMAC(uid, name string) string {
+	sum := sha256.Sum256([]byte(uid + "/" + name))
+	return fmt.Sprintf("02:12:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3])
+}
+
+// bytesOf is a part of an object as the server holds it.
+func bytesOf(t testing.TB, obj *unstructured.Unstructured, path ...string) string {
+	t.Helper()
+	value, _, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(raw)
+}
