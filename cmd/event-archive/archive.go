@@ -52,9 +52,9 @@ func (a *Archive) Start(context.Context, map[string]string) error {
 }
 
 func (a *Archive) store(event cloudevents.Event) (string, error) {
-	body, err := json.MarshalIndent(event, "", "  ")
+	body, err := encode(event)
 	if err != nil {
-		return "", fmt.Errorf("cannot encode: %w", err)
+		return "", err
 	}
 	at := event.Time()
 	if at.IsZero() {
@@ -86,6 +86,21 @@ func (a *Archive) store(event cloudevents.Event) (string, error) {
 		return "", fmt.Errorf("cannot write: %w", err)
 	}
 	return path, a.trim()
+}
+
+// encode writes an event in the structured format. Data that is not what its
+// content type says is kept as it came, in base64: it may be why the event is
+// here.
+func encode(event cloudevents.Event) ([]byte, error) {
+	body, err := json.MarshalIndent(event, "", "  ")
+	if err == nil {
+		return body, nil
+	}
+	event.DataBase64 = true
+	if body, err = json.MarshalIndent(event, "", "  "); err != nil {
+		return nil, fmt.Errorf("cannot encode: %w", err)
+	}
+	return body, nil
 }
 
 // trim removes the oldest events beyond the number to keep.

@@ -61,6 +61,28 @@ func TestAnEventIsKeptWithEveryAttribute(t *testing.T) {
 	}
 }
 
+func TestAnEventWithBrokenDataIsKeptToo(t *testing.T) {
+	a := &Archive{Dir: t.TempDir(), Keep: 2, Log: slog.New(slog.DiscardHandler)}
+	broken := letter("1", time.Unix(0, 0))
+	broken.SetDataContentType("application/json")
+	broken.DataEncoded = []byte(`{"page":`)
+	if err := a.Handle(t.Context(), broken); status(err) != http.StatusNoContent {
+		t.Fatalf("the very event that must be looked at was refused: %v", err)
+	}
+	files, err := filepath.Glob(filepath.Join(a.Dir, "*.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	raw, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got cloudevents.Event
+	if err := json.Unmarshal(raw, &got); err != nil || string(got.Data()) != `{"page":` {
+		t.Errorf("the data was kept as %q (%v)", got.Data(), err)
+	}
+}
+
 func TestTheOldestEventsMakeRoom(t *testing.T) {
 	a := &Archive{Dir: t.TempDir(), Keep: 2, Log: slog.New(slog.DiscardHandler)}
 	for i, id := range []string{"a", "b", "c"} {

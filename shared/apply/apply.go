@@ -51,6 +51,7 @@ type Writer struct {
 
 	latest  map[string]*unstructured.Unstructured
 	deletes int
+	capped  bool
 }
 
 // Run carries a plan out. The error is ErrConflict, or that of the context;
@@ -78,7 +79,8 @@ func (w *Writer) stages(ctx context.Context, p plan.Plan) (plan.Outcomes, error)
 		if err != nil {
 			return outcomes, err
 		}
-		failed = len(done.Faults()) > 0
+		// What is left of a capped deletion has to go before anything later.
+		failed = len(done.Faults()) > 0 || w.capped
 	}
 	return outcomes, nil
 }
@@ -207,7 +209,12 @@ func (w *Writer) sendPatch(ctx context.Context, client dynamic.ResourceInterface
 
 func (w *Writer) delete(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry) plan.Outcome {
 	base := w.current(entry)
-	if w.DryRun || w.deletes >= MaxDeletes {
+	if w.DryRun {
+		return w.skipped(entry)
+	}
+	if w.deletes >= MaxDeletes {
+		w.capped = true
+		w.Log.Warn("deletion put off", "object", entry.String(), "error", fmt.Sprintf("one run deletes %d objects at most", MaxDeletes))
 		return w.skipped(entry)
 	}
 	uid, rv := base.GetUID(), base.GetResourceVersion()

@@ -24,7 +24,8 @@ type Resource struct {
 	// Namespaced tells the scope.
 	Namespaced bool
 	// Sealed lists the fields whose string values are secret: dotted paths,
-	// with [] after a list and * for any key of a map.
+	// with [] after a list and * for any key of a map. A path that ends in
+	// ":base64" holds base64 text.
 	Sealed []string
 	// Lists holds the keys of associative lists by dotted path ("spec.ports"),
 	// for comparing an intent with what is owned. A list that is not named is

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +26,7 @@ func Object(res kind.Resource, typed any) (*unstructured.Unstructured, error) {
 		delete(content, "status")
 	}
 	dropNullTimestamps(content)
+	obj.Object, _ = signed(content).(map[string]any)
 	return obj, nil
 }
 
@@ -38,6 +40,27 @@ func Typed[T any](obj *unstructured.Unstructured) (*T, error) {
 		return nil, fmt.Errorf("cannot read %s %q: %w", obj.GetKind(), obj.GetNamespace()+"/"+obj.GetName(), err)
 	}
 	return typed, nil
+}
+
+// signed turns the unsigned integers that the converter leaves into the signed
+// ones that every other part of unstructured objects expects.
+func signed(value any) any {
+	switch v := value.(type) {
+	case uint64:
+		if v > math.MaxInt64 {
+			return float64(v)
+		}
+		return int64(v)
+	case map[string]any:
+		for key := range v {
+			v[key] = signed(v[key])
+		}
+	case []any:
+		for i := range v {
+			v[i] = signed(v[i])
+		}
+	}
+	return value
 }
 
 func dropNullTimestamps(value any) {

@@ -3,8 +3,9 @@
 // A secret string is replaced by a token the moment it is read. A token tells
 // the length of the secret and a keyed hash; equal secrets read in one
 // reconcile have equal tokens, so a decision can compare them, copy them and
-// measure them without ever seeing them. Only the applier opens tokens, right
-// before a request is sent (see shared/vault for the secrets behind them).
+// measure them without ever seeing them. The token of base64 text also leads to
+// the token of what it decodes to. Only the applier opens tokens, right before
+// a request is sent (see package vault for the secrets behind them).
 package seal
 
 import (
@@ -12,49 +13,55 @@ import (
 	"strings"
 )
 
-const prefix = "sealed:"
+const (
+	prefix  = "sealed:"
+	decoded = "~"
+	hashLen = 32
+)
 
-// Token builds the token of a secret of size bytes with the given hash.
-// decodes tells whether the secret is valid base64.
-func Token(hash string, size int, decodes bool) string {
-	kind := "t"
-	if decodes {
-		kind = "b"
-	}
-	return prefix + kind + ":" + strconv.Itoa(size) + ":" + hash
+// Token builds the token of a secret of size bytes with the given hash (32 hex
+// digits).
+func Token(hash string, size int) string {
+	return prefix + strconv.Itoa(size) + ":" + hash
+}
+
+// Base64Token builds the token of base64 text, given the token of what it
+// decodes to.
+func Base64Token(hash string, size int, content string) string {
+	return Token(hash, size) + decoded + content
 }
 
 // Is reports whether s is a token.
 func Is(s string) bool {
-	_, _, ok := parse(s)
+	_, ok := size(s)
 	return ok
 }
 
 // Len is the number of bytes of s, or of the secret behind it.
 func Len(s string) int {
-	if size, _, ok := parse(s); ok {
-		return size
+	if n, ok := size(s); ok {
+		return n
 	}
 	return len(s)
 }
 
-// Base64 reports whether the secret behind a token decodes as base64. For a
-// string that is no token it is false.
-func Base64(s string) bool {
-	_, decodes, ok := parse(s)
-	return ok && decodes
+// Decoded is the token of what base64 text decodes to. ok is false when s is
+// not the token of valid base64 text.
+func Decoded(s string) (content string, ok bool) {
+	if !Is(s) {
+		return "", false
+	}
+	_, content, ok = strings.Cut(s, decoded)
+	return content, ok && Is(content)
 }
 
-func parse(s string) (size int, decodes, ok bool) {
-	parts := strings.SplitN(s, ":", 4)
-	if len(parts) != 4 || parts[0]+":" != prefix || len(parts[3]) != hashLen || (parts[1] != "t" && parts[1] != "b") {
-		return 0, false, false
+func size(s string) (int, bool) {
+	s, _, _ = strings.Cut(s, decoded)
+	rest, ok := strings.CutPrefix(s, prefix)
+	if !ok {
+		return 0, false
 	}
-	size, err := strconv.Atoi(parts[2])
-	if err != nil || size < 0 {
-		return 0, false, false
-	}
-	return size, parts[1] == "b", true
+	number, hash, ok := strings.Cut(rest, ":")
+	n, err := strconv.Atoi(number)
+	return n, ok && err == nil && n >= 0 && len(hash) == hashLen
 }
-
-const hashLen = 32

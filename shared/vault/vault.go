@@ -54,12 +54,32 @@ func (v *Vault) Seal(secret string) string {
 	if _, known := v.secrets[secret]; known {
 		return secret
 	}
-	mac := hmac.New(sha256.New, v.key)
-	mac.Write([]byte(secret))
-	_, err := base64.StdEncoding.DecodeString(secret)
-	token := seal.Token(hex.EncodeToString(mac.Sum(nil)[:16]), len(secret), err == nil)
+	token := seal.Token(v.hash(secret), len(secret))
 	v.secrets[token] = secret
 	return token
+}
+
+// SealBase64 does the same for base64 text, and seals what it decodes to. Text
+// that does not decode is sealed like any other.
+func (v *Vault) SealBase64(text string) string {
+	content, err := base64.StdEncoding.DecodeString(text)
+	v.mu.Lock()
+	_, known := v.secrets[text]
+	v.mu.Unlock()
+	if err != nil || known {
+		return v.Seal(text)
+	}
+	token := seal.Base64Token(v.hash(text), len(text), v.Seal(string(content)))
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.secrets[token] = text
+	return token
+}
+
+func (v *Vault) hash(secret string) string {
+	mac := hmac.New(sha256.New, v.key)
+	mac.Write([]byte(secret))
+	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
 // Open returns the secret behind a token, and any other string as it is.
@@ -107,7 +127,11 @@ func (v *Vault) SealObject(res kind.Resource, obj *unstructured.Unstructured) {
 		obj.SetAnnotations(annotations)
 	}
 	for _, path := range res.Sealed {
+		path, base64Text := strings.CutSuffix(path, ":base64")
 		walk(obj.Object, strings.Split(path, "."), func(s string) string {
+			if base64Text {
+				return v.SealBase64(s)
+			}
 			if inSecretData(res, path) {
 				if raw, err := base64.StdEncoding.DecodeString(s); err == nil {
 					s = string(raw)
@@ -124,8 +148,9 @@ func (v *Vault) OpenObject(res kind.Resource, content map[string]any) map[string
 	opened := (&unstructured.Unstructured{Object: content}).DeepCopy().Object
 	if data, ok := opened["data"].(map[string]any); ok && inSecretData(res, "data.*") {
 		for key, value := range data {
-			if s, ok := value.(string); ok && seal.Is(s) {
-				data[key] = base64.StdEncoding.EncodeToString([]byte(v.Open(s)))
+			s, isText := value.(string)
+			if opened := v.Open(s); isText && opened != s {
+				data[key] = base64.StdEncoding.EncodeToString([]byte(opened))
 			}
 		}
 	}

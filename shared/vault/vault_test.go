@@ -67,8 +67,28 @@ func TestEqualSecretsHaveEqualTokensInOneVaultOnly(t *testing.T) {
 	}
 }
 
+func TestTheTokenOfBase64TextLeadsToThatOfItsContent(t *testing.T) {
+	v := New()
+	text := base64.StdEncoding.EncodeToString([]byte(canary))
+	token := v.SealBase64(text)
+	if token != v.SealBase64(text) || v.SealBase64(token) != token || v.Open(token) != text || seal.Len(token) != len(text) {
+		t.Errorf("token %q must stand for the text and be stable", token)
+	}
+	content, ok := seal.Decoded(token)
+	if !ok || content != v.Seal(canary) || v.Open(content) != canary {
+		t.Errorf("token %q must lead to that of the content, led to %q", token, content)
+	}
+	got := v.OpenObject(kind.Secrets, map[string]any{"data": map[string]any{"userdata": content}})
+	if diff := cmp.Diff(map[string]any{"data": map[string]any{"userdata": text}}, got); diff != "" {
+		t.Errorf("under a Secret's data it must be encoded once, not twice (-want +got):\n%s", diff)
+	}
+	if _, ok := seal.Decoded(v.SealBase64("%% is no base64")); ok {
+		t.Error("text that does not decode led to a content")
+	}
+}
+
 func TestATokenNobodySealedOpensNothing(t *testing.T) {
-	forged := seal.Token(strings.Repeat("0", 32), 5, false)
+	forged := seal.Token(strings.Repeat("0", 32), 5)
 	if got := New().Open(forged); got != forged {
 		t.Errorf("a forged token opened to %q", got)
 	}

@@ -108,7 +108,7 @@ func (f *fixture) machine(name, jsonPath string) string {
 
 func TestAMachineFromKubectlApplyToRunningAndAway(t *testing.T) {
 	f := begin(t)
-	f.kubectl("apply", "-f", filepath.Join(f.root, "deploy/samples/vitistack"))
+	f.kubectl("apply", "-k", filepath.Join(f.root, "deploy/samples/vitistack"))
 	samples, err := kube.ReadFiles(filepath.Join(f.root, "deploy/samples/vitistack"))
 	if err != nil {
 		t.Fatal(err)

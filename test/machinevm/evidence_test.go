@@ -19,10 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	machinevm "github.com/slipway-dev/slipway/functions/machine-vm"
-	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/deploy/local/build"
 	"github.com/slipway-dev/slipway/deploy/local/kube"
+	machinevm "github.com/slipway-dev/slipway/functions/machine-vm"
+	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 	kubetest "github.com/slipway-dev/slipway/test/kube"
 	"github.com/slipway-dev/slipway/test/virt/admission"

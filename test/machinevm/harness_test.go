@@ -99,6 +99,9 @@ func platformObjects(t *testing.T) []*unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if devRights != nil {
+		devRights(rights)
+	}
 	namespace := parse(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+home+`}}`)
 	return slices.Concat(definitions, []*unstructured.Unstructured{namespace}, classes, rights)
 }
@@ -588,3 +591,4 @@ func file(t testing.TB, path string) string {
 	return string(raw)
 }
 
+var devRights func([]*unstructured.Unstructured)

@@ -28,7 +28,9 @@ var update = flag.Bool("update", false, "write the goldens below testdata anew")
 // name.
 var samples = []string{"basic-vm", "cloud-init-secret-vm", "cloud-init-vm", "custom-vm", "networked-vm"}
 
-func sample(t *testing.T, name string) string { return file(t, "deploy/samples/vitistack/"+name+".yaml") }
+func sample(t *testing.T, name string) string {
+	return file(t, "deploy/samples/vitistack/"+name+".yaml")
+}
 
 func TestEverySampleBecomesTheObjectsOfItsGolden(t *testing.T) {
 	for _, name := range samples {

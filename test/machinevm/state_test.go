@@ -30,7 +30,7 @@ import (
 //   - Addresses that the played node gives out, firmware UUID and serial, and names of
 //     revisions are derived from UIDs.
 var (
-	timestamps = regexp.MustCompile(`"?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"?`)
+	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	addresses  = regexp.MustCompile(`(10\.244|192\.168)\.\d+\.\d+|fd10:244::[0-9a-f:]+`)
 )
 
@@ -59,11 +59,30 @@ func normal(t testing.TB, obj *unstructured.Unstructured, replace *strings.Repla
 	for _, path := range [][]string{{"status", "resourceVersion"}, {"metadata", "annotations", "kubevirt.io/vm-generation"}} {
 		unstructured.RemoveNestedField(bare.Object, path...)
 	}
-	raw, err := yaml.Marshal(bare.Object)
+	raw, err := yaml.Marshal(each(bare.Object, func(s string) string {
+		return addresses.ReplaceAllString(timestamps.ReplaceAllString(replace.Replace(s), "TIME"), "ADDRESS")
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return addresses.ReplaceAllString(timestamps.ReplaceAllString(replace.Replace(string(raw)), "TIME"), "ADDRESS")
+	return string(raw)
+}
+
+// each is a value with every string in it changed.
+func each(value any, change func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return change(v)
+	case map[string]any:
+		for key, child := range v {
+			v[key] = each(child, change)
+		}
+	case []any:
+		for i, child := range v {
+			v[i] = each(child, change)
+		}
+	}
+	return value
 }
 
 // replacements turn what is derived from UIDs into what it is derived from.

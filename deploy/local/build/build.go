@@ -57,6 +57,10 @@ func Binaries(ctx context.Context, opts Options, names ...string) error {
 	if err != nil {
 		return err
 	}
+	// Nobody waits for another's build who needs nothing built.
+	if targets, err = stale(ctx, opts, targets); err != nil || len(targets) == 0 {
+		return err
+	}
 	if err := os.MkdirAll(opts.Bin, 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder of the programs: %w", err)
 	}
@@ -74,27 +78,42 @@ func Binaries(ctx context.Context, opts Options, names ...string) error {
 	return nil
 }
 
+// stale returns the targets without those that are known to be up to date.
+func stale(ctx context.Context, opts Options, targets []Target) ([]Target, error) {
+	var left []Target
+	for _, t := range targets {
+		if t.Heavy {
+			want, err := inputs(ctx, opts.Root, t)
+			if err != nil {
+				return nil, fmt.Errorf("cannot build %s: %w", t.Name, err)
+			}
+			if upToDate(opts.Bin, t, want) {
+				continue
+			}
+		}
+		left = append(left, t)
+	}
+	return left, nil
+}
+
 // binary brings one program up to date.
 func binary(ctx context.Context, opts Options, t Target) error {
 	path := filepath.Join(opts.Bin, t.Name)
-	stamp := filepath.Join(opts.Bin, "."+t.Name+".stamp")
-	var want string
-	if t.Heavy {
-		var err error
-		if want, err = inputs(ctx, opts.Root, t); err != nil {
-			return err
-		}
-		if upToDate(path, stamp, want) {
-			return nil
-		}
+	if !t.Heavy {
+		return compile(ctx, opts, t, path)
+	}
+	// Computed anew: somebody else may have built it while this process waited.
+	want, err := inputs(ctx, opts.Root, t)
+	if err != nil {
+		return err
+	}
+	if upToDate(opts.Bin, t, want) {
+		return nil
 	}
 	if err := compile(ctx, opts, t, path); err != nil {
 		return err
 	}
-	if !t.Heavy {
-		return nil
-	}
-	if err := os.WriteFile(stamp, []byte(want+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(stampFile(opts.Bin, t), []byte(want+"\n"), 0o644); err != nil {
 		return fmt.Errorf("cannot note what it was built from: %w", err)
 	}
 	return nil

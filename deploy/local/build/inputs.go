@@ -74,11 +74,15 @@ func goVersion(ctx context.Context, dir string) (string, error) {
 	return string(out), nil
 }
 
-// upToDate tells whether the program is there and its stamp is the wanted one.
-func upToDate(path, stamp, want string) bool {
-	if _, err := os.Stat(path); err != nil {
+// stampFile is where the hash lies that the program was built from.
+func stampFile(bin string, t Target) string { return filepath.Join(bin, "."+t.Name+".stamp") }
+
+// upToDate tells whether the program is there and was built from what the hash
+// stands for.
+func upToDate(bin string, t Target, want string) bool {
+	if _, err := os.Stat(filepath.Join(bin, t.Name)); err != nil {
 		return false
 	}
-	have, err := os.ReadFile(stamp)
+	have, err := os.ReadFile(stampFile(bin, t))
 	return err == nil && strings.TrimSpace(string(have)) == want
 }

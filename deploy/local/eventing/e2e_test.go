@@ -264,16 +264,18 @@ func (j *journal) await(t *testing.T, count int, what string, want func(line) bo
 // stackUnderTest is the eventing process with what tests need around it.
 type stackUnderTest struct {
 	*journal
-	client  dynamic.Interface
-	mapper  *restmapper.DeferredDiscoveryRESTMapper
-	process *exec.Cmd
-	ready   line
+	client          dynamic.Interface
+	mapper          *restmapper.DeferredDiscoveryRESTMapper
+	kubeconfig, dir string
+	process         *exec.Cmd
+	ready           line
+	// stop ends the process and tells how long that took.
+	stop func() time.Duration
 }
 
 func startStack(t *testing.T, c *cluster) *stackUnderTest {
 	t.Helper()
-	moduleDir := moduleDir(t)
-	s := &stackUnderTest{journal: &journal{}}
+	s := &stackUnderTest{journal: &journal{}, kubeconfig: c.kubeconfig, dir: t.TempDir()}
 	client, err := dynamic.NewForConfig(c.config)
 	if err != nil {
 		t.Fatal(err)
@@ -282,12 +284,12 @@ func startStack(t *testing.T, c *cluster) *stackUnderTest {
 	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kubernetes.NewForConfigOrDie(c.config).Discovery()))
 
 	var definitions bytes.Buffer
-	if err := manifest.Definitions(&definitions, moduleDir); err != nil {
+	if err := manifest.Definitions(&definitions, moduleDir(t)); err != nil {
 		t.Fatal(err)
 	}
 	s.apply(t, definitions.String()+"---\n"+demoDefinitions)
 
-	dir := t.TempDir()
+	dir := s.dir
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -301,8 +303,19 @@ func startStack(t *testing.T, c *cluster) *stackUnderTest {
 	if err := os.WriteFile(filepath.Join(dir, "adapter.yaml"), []byte(adapterConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.process = exec.Command(self, "--kubeconfig", c.kubeconfig, "--module-dir", moduleDir, "--functions-dir", filepath.Join(dir, "bin"),
-		"--data-dir", filepath.Join(dir, "data"), "--idle", "1s", "--adapter-config", filepath.Join(dir, "adapter.yaml"))
+	s.startProcess(t)
+	return s
+}
+
+// startProcess starts the eventing process and waits until it is ready.
+func (s *stackUnderTest) startProcess(t *testing.T) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.process = exec.Command(self, "--kubeconfig", s.kubeconfig, "--module-dir", moduleDir(t), "--functions-dir", filepath.Join(s.dir, "bin"),
+		"--data-dir", filepath.Join(s.dir, "data"), "--idle", "1s", "--adapter-config", filepath.Join(s.dir, "adapter.yaml"))
 	s.process.Env = append(os.Environ(), envRole+"=eventing")
 	var errors bytes.Buffer
 	s.process.Stderr = &errors
@@ -315,18 +328,22 @@ func startStack(t *testing.T, c *cluster) *stackUnderTest {
 	}
 	done := make(chan struct{})
 	go func() { s.copy(out); close(done) }()
-	t.Cleanup(func() {
-		_ = s.process.Process.Signal(syscall.SIGTERM)
+	process := s.process
+	s.stop = sync.OnceValue(func() time.Duration {
+		start := time.Now()
+		_ = process.Process.Signal(syscall.SIGTERM)
 		<-done
-		if err := s.process.Wait(); err != nil {
+		if err := process.Wait(); err != nil {
 			t.Errorf("the eventing process did not end well: %v", err)
 		}
 		if t.Failed() {
 			t.Logf("what the eventing process said:\n%s", errors.String())
 		}
+		return time.Since(start)
 	})
-	s.ready = s.await(t, 1, "the eventing process is ready", func(l line) bool { return l.Kind == "ready" })[0]
-	return s
+	t.Cleanup(func() { s.stop() })
+	isReady := func(l line) bool { return l.Kind == "ready" && l.PID == process.Process.Pid }
+	s.ready = s.await(t, 1, "the eventing process is ready", isReady)[0]
 }
 
 func moduleDir(t *testing.T) string {
@@ -452,9 +469,39 @@ func TestEventsTravelFromTheAPIServerToFunctions(t *testing.T) {
 		before := len(s.all(stopped("echo")))
 		s.await(t, before+1, "echo is stopped", stopped("echo"))
 	})
+	t.Logf("stopped in %s", s.stop().Round(time.Millisecond))
+	s.startProcess(t)
+	t.Logf("ready again %.0f ms after the start of the process", s.ready.DurationMs)
+	t.Run("AfterARestartEventsTravelAgain", func(t *testing.T) {
+		reached := func(l line) bool { return l.seen.Type == "test.after" }
+		eventually(t, 10*time.Second, "the broker takes an event", func(context.Context) error { return s.post("test.after") })
+		s.await(t, 1, "the event arrives", reached)
+	})
 	for _, l := range s.all(func(l line) bool { return strings.HasPrefix(l.Kind, "garbage") }) {
 		t.Error(l.Kind)
 	}
+}
+
+// post sends an event to the broker's loopback address.
+func (s *stackUnderTest) post(eventType string) error {
+	request, err := http.NewRequest(http.MethodPost, s.ready.Ingress+"/demo/default", strings.NewReader("{}"))
+	if err != nil {
+		return err
+	}
+	for name, value := range map[string]string{
+		"Ce-Specversion": "1.0", "Ce-Id": "posted", "Ce-Type": eventType, "Ce-Source": "/test", "Content-Type": "application/json",
+	} {
+		request.Header.Set(name, value)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusAccepted {
+		return errors.New(answer.Status)
+	}
+	return nil
 }
 
 func stopped(name string) func(line) bool {

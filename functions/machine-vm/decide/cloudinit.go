@@ -166,7 +166,8 @@ func (v *view) source(p part) (*payload, bool) {
 
 func decodes(encoded string) bool {
 	if seal.Is(encoded) {
-		return seal.Base64(encoded)
+		_, ok := seal.Decoded(encoded)
+		return ok
 	}
 	_, err := base64.StdEncoding.DecodeString(encoded)
 	return err == nil
@@ -207,11 +208,7 @@ func (v *view) placePayload(c *cloudInit, p part, data *payload) bool {
 	if data == nil {
 		return true
 	}
-	length := seal.Len(data.value)
-	if data.base64 {
-		// The padding is not known of what is sealed: at most two bytes too many.
-		length = length / 4 * 3
-	}
+	length := data.length()
 	switch {
 	case !data.hidden && length <= inlineMax && data.base64:
 		c.fields[p.volumeEncoded] = data.value
@@ -219,10 +216,6 @@ func (v *view) placePayload(c *cloudInit, p part, data *payload) bool {
 	case !data.hidden && length <= inlineMax:
 		c.fields[p.volumeField] = data.value
 		return true
-	case data.base64 && seal.Is(data.value):
-		v.problem(invalid(PartCloudInit, fmt.Sprintf("spec.cloudInit.%s holds more than %d bytes: use %s, or name a Secret in %s",
-			p.encodedField, inlineMax, p.inlineField, p.secrets[0].field)))
-		return false
 	}
 	if c.data == nil {
 		c.data = map[string]string{}
@@ -233,9 +226,23 @@ func (v *view) placePayload(c *cloudInit, p part, data *payload) bool {
 	return true
 }
 
+// length is the size of the data itself, in bytes.
+func (p *payload) length() int {
+	if !p.base64 {
+		return seal.Len(p.value)
+	}
+	if content, sealed := seal.Decoded(p.value); sealed {
+		return seal.Len(content)
+	}
+	return len(p.value) / 4 * 3 // of what is not sealed, which only tests hold
+}
+
 // dataValue is a part as it stands under a Secret's data: the applier encodes
 // what is behind a token, everything else has to be encoded already.
 func dataValue(data *payload) string {
+	if content, sealed := seal.Decoded(data.value); data.base64 && sealed {
+		return content
+	}
 	if data.base64 || seal.Is(data.value) {
 		return data.value
 	}

@@ -75,7 +75,7 @@ func TestCloudInit(t *testing.T) {
 		"CI-7 no data":          {reason: "an empty configuration", spec: `cloudInit: {}`, want: "cloudInitNoCloud map[userData:#cloud-config\n]"},
 		"CI-7 config drive":     {reason: "the same fields", spec: `cloudInit: {type: configDrive, userData: hello}`, want: "cloudInitConfigDrive map[userData:hello]"},
 		"CI-7 empty inline":     {reason: "is none", spec: `cloudInit: {userData: "", secretRef: {name: s}}`, objects: []string{secret("s", map[string]string{"userdata": "pw"})}, want: "cloudInitNoCloud map[secretRef:" + beside + "]", held: map[string]string{"userdata": "pw"}},
-		"CI-4 long base64 data": {reason: "it cannot be decoded unseen", spec: `cloudInit: {userDataBase64: ` + base64.StdEncoding.EncodeToString([]byte(long)) + `}`, ready: "False InvalidSpec", says: "use userData"},
+		"CI-4 long base64 data": {reason: "what it decodes to goes into the Secret", spec: `cloudInit: {userDataBase64: ` + base64.StdEncoding.EncodeToString([]byte(long)) + `}`, want: "cloudInitNoCloud map[secretRef:" + beside + "]", held: map[string]string{"userdata": long}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.objects...)

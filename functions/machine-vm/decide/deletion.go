@@ -11,8 +11,6 @@ import (
 	"github.com/slipway-dev/slipway/shared/plan"
 )
 
-const kindMachine = "Machine"
-
 // kindClaims is short for the claims' resource.
 var kindClaims = kind.PersistentVolumeClaims
 
@@ -234,6 +232,6 @@ func (v *view) released() plan.Entry {
 	}
 	return plan.Entry{
 		Verb: plan.Patch, Resource: kinds.Machines, Base: v.in.Machine, Object: free,
-		Reason: "nothing made for the " + kindMachine + " is left",
+		Reason: "nothing made for the Machine is left",
 	}
 }

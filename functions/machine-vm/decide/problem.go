@@ -34,16 +34,11 @@ type Problem struct {
 	// Waiting tells that something else is awaited: nobody has to change the
 	// Machine.
 	Waiting bool
-	// Quiet keeps the part's own condition out of it.
-	Quiet bool
 }
 
 // condition is the type of the condition that a problem turns False besides
 // Ready; empty if there is none.
 func (p Problem) condition() string {
-	if p.Quiet {
-		return ""
-	}
 	switch p.Part {
 	case PartPlacement:
 		return ""

@@ -223,26 +223,7 @@ func (v *view) object(res kind.Resource, typed any) *unstructured.Unstructured {
 		v.problem(invalid(PartVM, err.Error()))
 		return nil
 	}
-	signed(obj.Object)
 	return obj
-}
-
-// signed turns unsigned numbers, which KubeVirt's types have, into those of
-// JSON objects: copies of an object know no others.
-func signed(value any) any {
-	switch v := value.(type) {
-	case map[string]any:
-		for key, child := range v {
-			v[key] = signed(child)
-		}
-	case []any:
-		for i, child := range v {
-			v[i] = signed(child)
-		}
-	case uint64:
-		return int64(v) //nolint:gosec // from fields of 32 bits
-	}
-	return value
 }
 
 // create plans a new object on the target.

@@ -13,8 +13,8 @@ var (
 		Group: "vitistack.io", Versions: []string{"v1alpha1"}, Kind: "Machine", Plural: "machines", Namespaced: true,
 		Sealed: []string{
 			"spec.userData",
-			"spec.cloudInit.userData", "spec.cloudInit.userDataBase64",
-			"spec.cloudInit.networkData", "spec.cloudInit.networkDataBase64",
+			"spec.cloudInit.userData", "spec.cloudInit.userDataBase64:base64",
+			"spec.cloudInit.networkData", "spec.cloudInit.networkDataBase64:base64",
 		},
 	}
 	// MachineClasses are sizes that have a name.
@@ -69,7 +69,7 @@ var (
 func cloudInitPaths(volume string) []string {
 	var paths []string
 	for _, source := range []string{"cloudInitNoCloud", "cloudInitConfigDrive"} {
-		for _, field := range []string{"userData", "userDataBase64", "networkData", "networkDataBase64"} {
+		for _, field := range []string{"userData", "userDataBase64:base64", "networkData", "networkDataBase64:base64"} {
 			paths = append(paths, volume+source+"."+field)
 		}
 	}

@@ -139,8 +139,9 @@ func (p *process) wait(output io.Closer) {
 			line.Error = err.Error()
 		}
 	}
-	close(p.exited)
+	// Told first: whoever acts on the end finds it reported.
 	p.report.Write(line)
+	close(p.exited)
 }
 
 // probe waits until the process is ready.
@@ -153,11 +154,11 @@ func (p *process) probe() {
 	deadline := time.After(readyWithin)
 	for {
 		if ready(client, p.address) {
-			close(p.ready)
 			p.report.Write(report.Function{
 				Kind: report.KindFunction, Name: p.name, State: report.Ready,
 				PID: p.cmd.Process.Pid, DurationMs: milliseconds(time.Since(p.started)),
 			})
+			close(p.ready)
 			return
 		}
 		select {

@@ -99,6 +99,7 @@ type Addresses struct {
 	// Functions is the URL below which functions are called by hand:
 	// <functions>/<namespace>/<name>.
 	Functions string `json:"functions"`
+	PID       int    `json:"pid"`
 	// DurationMs is the time from the start of the process.
 	DurationMs float64 `json:"durationMs"`
 }

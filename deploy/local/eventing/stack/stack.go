@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -142,7 +143,7 @@ func run(ctx, inner context.Context, stop context.CancelFunc, o Options, p parts
 	wait.Go(func() {
 		err := p.knative.run(inner, func() {
 			o.Report.Write(report.Addresses{
-				Kind: report.KindReady, Listen: self, Ingress: "http://" + self,
+				Kind: report.KindReady, PID: os.Getpid(), Listen: self, Ingress: "http://" + self,
 				Functions:  "http://" + self + names.FunctionPath[:len(names.FunctionPath)-1],
 				DurationMs: float64(time.Since(o.Started).Milliseconds()),
 			})
