@@ -156,9 +156,9 @@ type function struct {
 	// provoked: the test wants refusals, so they are no evidence.
 	provoked bool
 
-	mu       sync.Mutex
-	requests []kubetest.Request
-	calls    int
+	mu sync.Mutex
+	// requests are those answered since the last look, calls all that were made.
+	requests, calls []kubetest.Request
 }
 
 // option changes how a copy is made.
@@ -227,8 +227,8 @@ type wire struct {
 
 func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.f.mu.Lock()
-	w.f.calls++
-	c := call{n: w.f.calls, Request: kubetest.ParseRequest(req), req: req}
+	c := call{n: len(w.f.calls) + 1, Request: kubetest.ParseRequest(req), req: req}
+	w.f.calls = append(w.f.calls, c.Request)
 	w.f.mu.Unlock()
 	if w.f.tap != nil {
 		if resp, err := w.f.tap(c); resp != nil || err != nil {
@@ -268,11 +268,11 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport below, to cancel requests.
 func (w wire) WrappedRoundTripper() http.RoundTripper { return w.next }
 
-// called is how many requests the copy has made.
-func (f *function) called() int {
+// verbs are all calls that the copy has made, whatever came of them.
+func (f *function) verbs() []kubetest.Request {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.calls
+	return slices.Clone(f.calls)
 }
 
 // asked are the requests that the server has answered since the last time, as
@@ -506,9 +506,10 @@ func (w *world) names() []string {
 }
 
 // release plays the controller that keeps claims in use: it lets those go that are
-// being deleted. Without KubeVirt no instance uses them.
-func (w *world) release() {
+// being deleted. Without KubeVirt no instance uses them. It tells whether any went.
+func (w *world) release() bool {
 	w.t.Helper()
+	went := false
 	list, err := w.in(kind.PersistentVolumeClaims).List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		w.t.Fatal(err)
@@ -516,8 +517,10 @@ func (w *world) release() {
 	for i := range list.Items {
 		if list.Items[i].GetDeletionTimestamp() != nil {
 			w.patch(kind.PersistentVolumeClaims, list.Items[i].GetName(), `{metadata: {finalizers: null}}`)
+			went = true
 		}
 	}
+	return went
 }
 
 // condition is "status reason" of a Machine's condition.
@@ -592,3 +595,23 @@ func file(t testing.TB, path string) string {
 }
 
 var devRights func([]*unstructured.Unstructured)
+
+// atOnce is how many worlds a test plays at the same time: most of the time each
+// waits for the API server.
+const atOnce = 6
+
+// concurrently runs a subtest for each item, a few at once, all of them before it
+// returns.
+func concurrently[T any](t *testing.T, items []T, name func(T) string, do func(*testing.T, T)) {
+	t.Helper()
+	slots := make(chan struct{}, atOnce)
+	var all sync.WaitGroup
+	for _, item := range items {
+		slots <- struct{}{}
+		all.Go(func() {
+			defer func() { <-slots }()
+			t.Run(name(item), func(t *testing.T) { do(t, item) })
+		})
+	}
+	all.Wait()
+}

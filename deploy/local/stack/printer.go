@@ -27,6 +27,7 @@ type line struct {
 	Line       json.RawMessage `json:"line"`
 	Error      string          `json:"error"`
 	Reason     string          `json:"reason"`
+	Delivered  bool            `json:"delivered"`
 }
 
 // Printer turns the eventing process's JSON lines into lines for people: one
@@ -76,7 +77,11 @@ func (p *Printer) print(l line) {
 	case "event":
 		p.say("event", l.Trigger, strings.TrimSpace(fmt.Sprintf("%s %s -> %d in %.0f ms%s", eventName(l), objectName(l), l.Status, l.DurationMs, attempt(l))))
 	case "deadletter":
-		p.say("DEAD", l.Trigger, fmt.Sprintf("%s %s went to the dead letters: %d %s", eventName(l), objectName(l), l.Status, first(l.Reason, l.Error)))
+		where := "is kept in the archive"
+		if !l.Delivered {
+			where = "is lost: the archive did not take it"
+		}
+		p.say("DEAD", l.Trigger, strings.TrimSpace(fmt.Sprintf("%s %s", eventName(l), objectName(l)))+" "+where+": "+fmt.Sprint(l.Status)+" "+first(l.Reason, l.Error))
 	case "function":
 		text := l.State
 		if l.State == "ready" {

@@ -447,13 +447,27 @@ func TestWhatIsNoEventIsRefusedByTheIngress(t *testing.T) {
 func TestAChannelThatIsOpenedAnewHasItsSubscribersStill(t *testing.T) {
 	p := newDataPlane(t, settings{concurrency: 1, delivery: quick()})
 	p.table.Close(p.name)
-	if code := p.send(t, "lost", "a"); code/100 == 2 {
-		t.Errorf("the ingress answered %d for a channel that is closed", code)
+	if code := p.send(t, "refused", "a"); code != http.StatusServiceUnavailable {
+		t.Errorf("the ingress answered %d for a channel that is closed, want 503", code)
 	}
 	p.table.Open(p.name)
 	p.send(t, "e", "a")
 	if got := p.function.await(t, 1); got[0].ID != "e" {
 		t.Errorf("the function got %+v", got)
+	}
+}
+
+func TestNoEventIsTakenUntilItIsKnownWhoSubscribed(t *testing.T) {
+	p := newDataPlane(t, settings{concurrency: 1, delivery: quick()})
+	late := types.NamespacedName{Namespace: p.name.Namespace, Name: "late"}
+	p.table.Await([]types.NamespacedName{late})
+	if code := p.send(t, "early", "a"); code != http.StatusServiceUnavailable {
+		t.Errorf("the ingress answered %d before it was known who subscribed, want 503", code)
+	}
+	p.table.Looked(late)
+	<-p.table.Settled()
+	if code := p.send(t, "e", "a"); code != http.StatusAccepted {
+		t.Errorf("the ingress answered %d", code)
 	}
 }
 

@@ -19,16 +19,16 @@ import (
 // channel. Knative's ingress passes on headers of this prefix.
 const headerRequest = "Knative-Slipway-Request"
 
-// Gate lets a full queue be heard at the source.
+// Gate lets the source hear what the channel says.
 //
 // The ingress answers 500 to whatever goes wrong in the channel, and a source
 // gives an event up that is answered 500. So the gate, which stands in front of
-// the ingress and behind it, remembers which requests found a queue full, and
-// answers those with 429, which a source tries again.
+// the ingress and behind it, remembers which requests the channel refused and
+// why, and answers those with 429 or 503, which a source tries again.
 type Gate struct {
 	table    *Table
 	requests atomic.Uint64
-	full     sync.Map
+	refused  sync.Map
 }
 
 // NewGate makes the gate of the table's channels.
@@ -41,24 +41,25 @@ func (g *Gate) Ingress(ingress http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		number := strconv.FormatUint(g.requests.Add(1), 10)
 		r.Header.Set(headerRequest, number)
-		defer g.full.Delete(number)
-		ingress.ServeHTTP(&translator{ResponseWriter: w, full: func() bool {
-			_, full := g.full.Load(number)
-			return full
+		defer g.refused.Delete(number)
+		ingress.ServeHTTP(&translator{ResponseWriter: w, why: func() int {
+			why, _ := g.refused.Load(number)
+			status, _ := why.(int)
+			return status
 		}}, r)
 	})
 }
 
-// translator turns 500 into 429 if a queue was full.
+// translator turns 500 into what the channel said.
 type translator struct {
 	http.ResponseWriter
-	full func() bool
+	why func() int
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (t *translator) WriteHeader(status int) {
-	if status == http.StatusInternalServerError && t.full() {
-		status = http.StatusTooManyRequests
+	if why := t.why(); status == http.StatusInternalServerError && why != 0 {
+		status = why
 	}
 	t.ResponseWriter.WriteHeader(status)
 }
@@ -80,14 +81,15 @@ func (g *Gate) Channel() http.Handler {
 		headers.Del(headerRequest)
 		headers.Set(apis.KnNamespaceHeader, host.Namespace)
 		err = g.table.Receive(r.Context(), types.NamespacedName{Namespace: host.Namespace, Name: host.Name}, *event, headers)
-		switch {
-		case errors.Is(err, ErrUnknown):
-			http.Error(w, err.Error(), http.StatusNotFound)
-		case err != nil:
-			g.full.Store(r.Header.Get(headerRequest), true)
-			http.Error(w, err.Error(), http.StatusTooManyRequests)
-		default:
+		if err == nil {
 			w.WriteHeader(http.StatusAccepted)
+			return
 		}
+		status := http.StatusServiceUnavailable
+		if errors.Is(err, ErrFull) {
+			status = http.StatusTooManyRequests
+		}
+		g.refused.Store(r.Header.Get(headerRequest), status)
+		http.Error(w, err.Error(), status)
 	})
 }

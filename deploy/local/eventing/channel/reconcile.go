@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	eventingduckv1 "knative.dev/eventing/pkg/apis/duck/v1"
@@ -104,10 +105,28 @@ func (t *Table) Subscriptions(ctx context.Context, _ configmap.Watcher) *control
 	})
 	handle(informer.Informer(), cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
 		if object, err := kmeta.DeletionHandlingAccessor(obj); err == nil {
-			t.Unsubscribe(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})
+			name := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+			t.Unsubscribe(name)
+			t.Looked(name)
 		}
 	}})
 	return impl
+}
+
+// Existing are the Triggers' subscriptions that exist. The context must hold a
+// started informer.
+func Existing(ctx context.Context) ([]types.NamespacedName, error) {
+	all, err := subscriptioninformer.Get(ctx).Lister().List(labels.Everything())
+	if err != nil {
+		return nil, fmt.Errorf("cannot list subscriptions: %w", err)
+	}
+	var names []types.NamespacedName
+	for _, subscription := range all {
+		if owner := metav1.GetControllerOf(subscription); owner != nil && owner.Kind == "Trigger" {
+			names = append(names, types.NamespacedName{Namespace: subscription.Namespace, Name: subscription.Name})
+		}
+	}
+	return names, nil
 }
 
 type subscriptions struct {
@@ -123,6 +142,9 @@ func (r *subscriptions) ReconcileKind(ctx context.Context, subscription *messagi
 	if owner == nil || owner.Kind != "Trigger" {
 		return nil
 	}
+	name := types.NamespacedName{Namespace: subscription.Namespace, Name: subscription.Name}
+	// A subscription that cannot be resolved must not hold up the others.
+	defer r.table.Looked(name)
 	delivery, err := r.resolve(ctx, subscription)
 	if err != nil {
 		subscription.Status.MarkReferencesNotResolved("NotResolved", "%v", err)
@@ -133,7 +155,7 @@ func (r *subscriptions) ReconcileKind(ctx context.Context, subscription *messagi
 	namespace := subscription.Namespace
 	r.table.Subscribe(
 		types.NamespacedName{Namespace: namespace, Name: subscription.Spec.Channel.Name},
-		types.NamespacedName{Namespace: namespace, Name: subscription.Name},
+		name,
 		types.NamespacedName{Namespace: namespace, Name: owner.Name},
 		owner.UID, delivery)
 	subscription.Status.MarkAddedToChannel()

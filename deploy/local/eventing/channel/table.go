@@ -29,6 +29,8 @@ var (
 	ErrFull = errors.New("a queue is full")
 	// ErrUnknown says that there is no such channel.
 	ErrUnknown = errors.New("no such channel")
+	// ErrStarting says that it is not yet known who subscribed.
+	ErrStarting = errors.New("not every subscription has been read yet")
 )
 
 // Defaults of Options.
@@ -66,6 +68,11 @@ type Table struct {
 
 	mu       sync.RWMutex
 	channels map[types.NamespacedName]*state
+	// awaited are subscriptions that have not been looked at yet: an event that
+	// was taken now might be wanted by one of them. settled is closed when there
+	// are none.
+	awaited map[types.NamespacedName]bool
+	settled chan struct{}
 }
 
 // state is a channel. It may have subscribers before it is open, and keeps them
@@ -101,7 +108,39 @@ func NewTable(options Options) *Table {
 	if options.Capacity <= 0 {
 		options.Capacity = DefaultCapacity
 	}
-	return &Table{options: options, channels: map[types.NamespacedName]*state{}}
+	return &Table{
+		options: options, channels: map[types.NamespacedName]*state{},
+		awaited: map[types.NamespacedName]bool{}, settled: make(chan struct{}),
+	}
+}
+
+// Await takes no events until each of the given subscriptions has been looked
+// at. It must be called once.
+func (t *Table) Await(subscriptions []types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, name := range subscriptions {
+		t.awaited[name] = true
+	}
+	if len(t.awaited) == 0 {
+		close(t.settled)
+	}
+}
+
+// Settled is closed when events are taken.
+func (t *Table) Settled() <-chan struct{} { return t.settled }
+
+// Looked notes that a subscription has been looked at.
+func (t *Table) Looked(subscription types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.awaited[subscription] {
+		return
+	}
+	delete(t.awaited, subscription)
+	if len(t.awaited) == 0 {
+		close(t.settled)
+	}
 }
 
 // Open makes the channel known.
@@ -162,6 +201,9 @@ func (t *Table) Unsubscribe(subscription types.NamespacedName) {
 func (t *Table) Receive(ctx context.Context, channel types.NamespacedName, event cloudevents.Event, headers http.Header) error {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
+	if len(t.awaited) > 0 {
+		return ErrStarting
+	}
 	known := t.channels[channel]
 	if known == nil || !known.open {
 		return ErrUnknown

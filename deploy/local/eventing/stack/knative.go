@@ -137,17 +137,29 @@ func (k *knative) dataPlane(ctx context.Context, watcher configmap.Watcher, log 
 	return nil
 }
 
-// run runs the reconcilers and adapters until ctx is done. It calls running when
-// they have started.
-func (k *knative) run(ctx context.Context, running func()) error {
+// run runs the reconcilers and adapters until ctx is done. It calls serve when
+// requests can be answered, and running when events are taken.
+func (k *knative) run(ctx context.Context, serve, running func()) error {
 	if err := k.watcher.Start(ctx.Done()); err != nil {
 		return fmt.Errorf("cannot watch config maps in %q: %w", environment.SystemNamespace, err)
 	}
 	if err := startInformers(ctx, k.informers); err != nil {
 		return err
 	}
+	existing, err := channel.Existing(ctx)
+	if err != nil {
+		return err
+	}
+	k.table.Await(existing)
+	serve()
 	go func() { _ = k.ping.Start(ctx) }()
-	running()
+	go func() {
+		select {
+		case <-ctx.Done():
+		case <-k.table.Settled():
+			running()
+		}
+	}()
 	if err := controller.StartAll(ctx, k.controllers...); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("cannot run the reconcilers: %w", err)
 	}

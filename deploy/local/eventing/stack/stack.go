@@ -134,14 +134,16 @@ func newActivator(ctx context.Context, o Options, self string) (*function.Activa
 func run(ctx, inner context.Context, stop context.CancelFunc, o Options, p parts) error {
 	failed := make(chan error, 3)
 	var wait sync.WaitGroup
-	wait.Go(func() {
-		if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			failed <- fmt.Errorf("cannot serve: %w", err)
-		}
-	})
 	self := p.listener.Addr().String()
+	serve := func() {
+		wait.Go(func() {
+			if err := p.server.Serve(p.listener); err != nil && !errors.Is(err, http.ErrServerClosed) {
+				failed <- fmt.Errorf("cannot serve: %w", err)
+			}
+		})
+	}
 	wait.Go(func() {
-		err := p.knative.run(inner, func() {
+		err := p.knative.run(inner, serve, func() {
 			o.Report.Write(report.Addresses{
 				Kind: report.KindReady, PID: os.Getpid(), Listen: self, Ingress: "http://" + self,
 				Functions:  "http://" + self + names.FunctionPath[:len(names.FunctionPath)-1],
