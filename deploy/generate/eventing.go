@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-dev/slipway/shared/event"
+	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 )
 
@@ -60,8 +61,8 @@ func delivery() object {
 	}
 }
 
-func sink(apiVersion, kind, name string) object {
-	return object{"ref": object{"apiVersion": apiVersion, "kind": kind, "name": name, "namespace": namespace}}
+func sink(apiVersion, kindName, name string) object {
+	return object{"ref": object{"apiVersion": apiVersion, "kind": kindName, "name": name, "namespace": namespace}}
 }
 
 // watched is every watch of every function once: the widest selector wins
@@ -221,7 +222,8 @@ func resyncs(specs []reconcile.Spec) []object {
 // sourceAccount may watch exactly the watched kinds. Its binding names the
 // account itself: Knative's own access check does not see groups.
 func sourceAccount(specs []reconcile.Spec) []object {
-	var grants []reconcile.Grant
+	// The adapter follows the definitions of the kinds that may come and go.
+	grants := []reconcile.Grant{{Resource: kind.CRDs, Verbs: []string{"get", "list", "watch"}}}
 	for _, watch := range watched(specs) {
 		grants = append(grants, reconcile.Grant{Resource: watch.Resource, Verbs: []string{"get", "list", "watch"}})
 	}

@@ -171,6 +171,7 @@ var scenes = []scene{
 		},
 		calm: func(w *world, f *function) {
 			converged(w, f)
+			w.patch(kinds.Machines, subject, `{spec: {resources: {cpu: {cores: 3}}, running: false}}`)
 			w.patch(kinds.Machines, subject, `{spec: {running: true}}`)
 			change(w, f)
 		},

@@ -155,6 +155,8 @@ type function struct {
 	after func(c call) error
 	// provoked: the test wants refusals, so they are no evidence.
 	provoked bool
+	// ns is the namespace that a look at all namespaces is kept to.
+	ns string
 
 	mu sync.Mutex
 	// requests are those answered since the last look, calls all that were made.
@@ -196,10 +198,17 @@ func withRights(other *rest.Config) option {
 	}
 }
 
+// everywhere lets the copy see the namespaces of other tests too. All others are
+// kept to their own, since those may be in the middle of something.
+func everywhere(f *function, config *rest.Config, _ map[string]string) *rest.Config {
+	f.ns = ""
+	return config
+}
+
 // copyOf starts a copy of the function.
 func (w *world) copyOf(options ...option) *function {
 	w.t.Helper()
-	f := &function{t: w.t, log: &buffer{}}
+	f := &function{t: w.t, log: &buffer{}, ns: w.ns}
 	config, env := server.function, map[string]string{}
 	for _, option := range options {
 		config = option(f, config, env)
@@ -238,12 +247,7 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 			return resp, err
 		}
 	}
-	if c.Write() && c.Verb != "delete" {
-		req = req.Clone(req.Context())
-		query := req.URL.Query()
-		query.Set("fieldValidation", metav1.FieldValidationStrict)
-		req.URL.RawQuery = query.Encode()
-	}
+	req = strict(scopedTo(w.f.ns, req), c.Request)
 	resp, err := w.next.RoundTrip(req)
 	if err != nil {
 		return resp, err
@@ -263,6 +267,32 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 	}
 	return resp, nil
+}
+
+// strict has the server refuse fields that it does not know.
+func strict(req *http.Request, asked kubetest.Request) *http.Request {
+	if !asked.Write() || asked.Verb == "delete" {
+		return req
+	}
+	req = req.Clone(req.Context())
+	query := req.URL.Query()
+	query.Set("fieldValidation", metav1.FieldValidationStrict)
+	req.URL.RawQuery = query.Encode()
+	return req
+}
+
+// scopedTo keeps a look at all namespaces to one.
+func scopedTo(ns string, req *http.Request) *http.Request {
+	asked := kubetest.ParseRequest(req)
+	if ns == "" || asked.Namespace != "" || !slices.ContainsFunc(made, func(res kind.Resource) bool {
+		return res.Group == asked.Group && res.Plural == asked.Resource
+	}) {
+		return req
+	}
+	all := "/" + asked.Resource
+	req = req.Clone(req.Context())
+	req.URL.Path = strings.TrimSuffix(req.URL.Path, all) + "/namespaces/" + ns + all
+	return req
 }
 
 // WrappedRoundTripper lets client-go find the transport below, to cancel requests.

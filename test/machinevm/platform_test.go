@@ -103,14 +103,7 @@ type scoped struct {
 }
 
 func (s scoped) RoundTrip(req *http.Request) (*http.Response, error) {
-	for _, res := range []kind.Resource{kinds.VirtualMachines, kinds.VirtualMachineInstances, kinds.DataVolumes, kind.PersistentVolumeClaims} {
-		all := "/" + res.Plural
-		if strings.HasSuffix(req.URL.Path, all) && !strings.Contains(req.URL.Path, "/namespaces/") {
-			req = req.Clone(req.Context())
-			req.URL.Path = strings.TrimSuffix(req.URL.Path, all) + "/namespaces/" + s.ns + all
-		}
-	}
-	return s.next.RoundTrip(req)
+	return s.next.RoundTrip(scopedTo(s.ns, req))
 }
 
 // WrappedRoundTripper lets client-go find the transport below, to cancel requests.
@@ -222,6 +215,11 @@ func show(obj *unstructured.Unstructured) string {
 }
 
 func gone(obj *unstructured.Unstructured) bool { return obj == nil }
+
+// running tells whether a virtual machine runs.
+func running(obj *unstructured.Unstructured) bool {
+	return obj != nil && text(obj, "status", "printableStatus") == "Running" && text(obj, "status", "ready") == "true"
+}
 
 // awaitReady waits until Machines run, as their status says.
 func (w *world) awaitReady(names ...string) {

@@ -54,10 +54,11 @@ func TestEverySampleBecomesTheObjectsOfItsGolden(t *testing.T) {
 func (w *world) children(given []string) string {
 	w.t.Helper()
 	var stream bytes.Buffer
-	state := w.state()
-	for _, key := range slices.Sorted(maps.Keys(state)) {
+	objs := w.objects()
+	replace := w.replacements(objs)
+	for _, key := range slices.Sorted(maps.Keys(objs)) {
 		if !slices.Contains(given, key) {
-			fmt.Fprintf(&stream, "---\n# %s\n%s", key, state[key])
+			fmt.Fprintf(&stream, "---\n# %s\n%s", key, normal(w.t, objs[key], replace))
 		}
 	}
 	return stream.String()

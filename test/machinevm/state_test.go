@@ -27,6 +27,9 @@ import (
 //     rule NW-7, are replaced.
 //   - status.resourceVersion of a Machine, and the annotations and fields by which
 //     KubeVirt tells generations, count writes.
+//   - The order of a virtual machine's disks and interfaces, each with its name, tells
+//     which came first: a device is added at the end, so that those of a running guest
+//     stay where they are. Goldens keep it.
 //   - Addresses that the played node gives out, firmware UUID and serial, and names of
 //     revisions are derived from UIDs.
 var (
@@ -44,9 +47,34 @@ func (w *world) state() map[string]string {
 	replace := w.replacements(objs)
 	all := map[string]string{}
 	for key, obj := range objs {
-		all[key] = normal(w.t, obj, replace)
+		all[key] = normal(w.t, inOrder(obj), replace)
 	}
 	return all
+}
+
+// inOrder is a virtual machine with its devices sorted by name.
+func inOrder(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	if obj.GetKind() != kinds.VirtualMachines.Kind {
+		return obj
+	}
+	sorted := obj.DeepCopy()
+	spec, _, _ := unstructured.NestedMap(sorted.Object, "spec", "template", "spec")
+	for _, path := range [][]string{{"volumes"}, {"networks"}, {"domain", "devices", "disks"}, {"domain", "devices", "interfaces"}} {
+		items, found, _ := unstructured.NestedSlice(spec, path...)
+		if !found {
+			continue
+		}
+		slices.SortFunc(items, func(a, b any) int { return strings.Compare(nameOf(a), nameOf(b)) })
+		_ = unstructured.SetNestedSlice(spec, items, path...)
+	}
+	_ = unstructured.SetNestedMap(sorted.Object, spec, "spec", "template", "spec")
+	return sorted
+}
+
+func nameOf(item any) string {
+	fields, _ := item.(map[string]any)
+	name, _ := fields["name"].(string)
+	return name
 }
 
 // normal is one object as text, without what differs from run to run.

@@ -9,8 +9,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,7 +29,11 @@ import (
 const envFunction = "FUNCTION_TEST_BEHAVIOUR"
 
 func TestMain(m *testing.M) {
-	if behaviour := os.Getenv(envFunction); behaviour != "" {
+	behaviour := os.Getenv(envFunction)
+	if behaviour == "parent" {
+		beParent()
+	}
+	if behaviour != "" {
 		os.Exit(beFunction(behaviour))
 	}
 	os.Exit(m.Run())
@@ -67,6 +73,22 @@ func beFunction(behaviour string) int {
 		return 1
 	}
 	return 0
+}
+
+// beParent starts a function, tells its process id, and waits for its own end.
+func beParent() {
+	self, err := os.Executable()
+	if err != nil {
+		os.Exit(1)
+	}
+	spec := Spec{NamespacedName: testName, Binary: self}
+	p, err := start(spec, []string{envFunction + "=good"}, report.New(io.Discard))
+	if err != nil {
+		os.Exit(1)
+	}
+	<-p.ready
+	fmt.Println(p.cmd.Process.Pid)
+	select {}
 }
 
 // lines collects what is reported.
@@ -341,6 +363,36 @@ func TestStopEndsAllProcesses(t *testing.T) {
 	if code, _ := b.get(t, "/pid"); code != http.StatusServiceUnavailable {
 		t.Errorf("a request after the end was answered %d, want 503", code)
 	}
+}
+
+func TestAFunctionDiesWithTheProcessThatStartedIt(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends a child whose parent was killed")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent := exec.Command(self)
+	parent.Env = append(os.Environ(), envFunction+"=parent")
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var child int
+	if _, err := fmt.Fscan(out, &child); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Process.Kill()
+	_ = parent.Wait()
+	await(t, "the function ends", func() bool {
+		// A zombie that nobody has collected yet has ended too.
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", child))
+		return err != nil || strings.Contains(string(text), ") Z ")
+	})
 }
 
 func TestAProcessIsForgottenWithItsFunction(t *testing.T) {
