@@ -28,7 +28,7 @@ help: ## Explain the targets
 
 .PHONY: run
 run: ## Bring up the whole stack on this machine, submit the samples, show every event
-	@go run ./deploy/local $(if $(ONCE),--once) --sample $(SAMPLE) --idle $(IDLE) \
+	@go run ./deploy/local $(if $(ONCE),--once) --sample='$(SAMPLE)' --idle $(IDLE) \
 		$(if $(DATA),--data $(DATA)) $(if $(PORT),--port $(PORT)) $(if $(DISABLE),--disable $(DISABLE))
 
 PKG ?= ./...

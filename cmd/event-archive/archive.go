@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -48,8 +49,18 @@ func (a *Archive) Start(context.Context, map[string]string) error {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return fmt.Errorf("cannot use ARCHIVE_DIR: %w", err)
 	}
+	// What a crash left half written.
+	partial, err := filepath.Glob(filepath.Join(a.Dir, partialPrefix+"*"))
+	if err != nil {
+		return fmt.Errorf("cannot use ARCHIVE_DIR: %w", err)
+	}
+	for _, path := range partial {
+		_ = os.Remove(path)
+	}
 	return nil
 }
+
+const partialPrefix = ".partial-"
 
 func (a *Archive) store(event cloudevents.Event) (string, error) {
 	body, err := encode(event)
@@ -69,7 +80,7 @@ func (a *Archive) store(event cloudevents.Event) (string, error) {
 	if err := os.MkdirAll(a.Dir, 0o700); err != nil {
 		return "", fmt.Errorf("cannot make the directory: %w", err)
 	}
-	temp, err := os.CreateTemp(a.Dir, ".partial-")
+	temp, err := os.CreateTemp(a.Dir, partialPrefix)
 	if err != nil {
 		return "", fmt.Errorf("cannot write: %w", err)
 	}
@@ -103,24 +114,28 @@ func encode(event cloudevents.Event) ([]byte, error) {
 	return body, nil
 }
 
-// trim removes the oldest events beyond the number to keep.
+// trim removes the events that came first, beyond the number to keep.
 func (a *Archive) trim() error {
 	entries, err := os.ReadDir(a.Dir)
 	if err != nil {
 		return fmt.Errorf("cannot list: %w", err)
 	}
-	var names []string
+	if len(entries) <= a.Keep {
+		return nil
+	}
+	var kept []os.FileInfo
 	for _, entry := range entries {
-		if strings.HasSuffix(entry.Name(), ".json") {
-			names = append(names, entry.Name())
+		if info, err := entry.Info(); err == nil && strings.HasSuffix(entry.Name(), ".json") {
+			kept = append(kept, info)
 		}
 	}
-	slices.Sort(names)
-	for len(names) > a.Keep {
-		if err := os.Remove(filepath.Join(a.Dir, names[0])); err != nil {
+	slices.SortFunc(kept, func(a, b os.FileInfo) int {
+		return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(a.Name(), b.Name()))
+	})
+	for ; len(kept) > a.Keep; kept = kept[1:] {
+		if err := os.Remove(filepath.Join(a.Dir, kept[0].Name())); err != nil {
 			return fmt.Errorf("cannot remove the oldest event: %w", err)
 		}
-		names = names[1:]
 	}
 	return nil
 }

@@ -80,17 +80,21 @@ func (o *options) post(ctx context.Context, broker, function, id string) error {
 		if client, err = rest.HTTPClientFor(config); err != nil {
 			return fmt.Errorf("cannot connect to the cluster: %w", err)
 		}
-		url = strings.TrimSuffix(config.Host, "/") +
+		server, _, err := rest.DefaultServerUrlFor(config)
+		if err != nil {
+			return fmt.Errorf("cannot connect to the cluster: %w", err)
+		}
+		url = strings.TrimSuffix(server.String(), "/") +
 			"/api/v1/namespaces/knative-eventing/services/http:broker-ingress:80/proxy/" + o.namespace + "/default"
 	}
-	next := event.Next(event.Resync{Function: function}, id)
+	next := event.Next(event.Resync{Function: function}, id, time.Now())
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(next.Data()))
 	if err != nil {
 		return fmt.Errorf("cannot use broker %q: %w", broker, err)
 	}
 	for name, value := range map[string]string{
 		"Ce-Specversion": next.SpecVersion(), "Ce-Id": id, "Ce-Type": next.Type(), "Ce-Source": next.Source(),
-		"Ce-Function": function, "Content-Type": "application/json",
+		"Ce-Function": function, "Ce-Time": next.Time().Format(time.RFC3339Nano), "Content-Type": "application/json",
 	} {
 		req.Header.Set(name, value)
 	}

@@ -29,7 +29,13 @@ func newCommand(out io.Writer) *cobra.Command {
 		Short:         "Look into and drive the functions of Slipway",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"},
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if !slices.Contains([]string{"", "json", "yaml"}, o.output) {
+				return fmt.Errorf("cannot print as %q: use -o json or -o yaml", o.output)
+			}
+			return nil
+		},
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl slipway"},
 	}
 	root.SetOut(out)
 	flags := root.PersistentFlags()
@@ -64,15 +70,13 @@ func (o *options) print(value any, table func(io.Writer)) error {
 		encoder := json.NewEncoder(o.out)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(value)
-	case "yaml":
-		text, err := yaml.Marshal(value)
-		if err != nil {
-			return fmt.Errorf("cannot print: %w", err)
-		}
-		_, err = o.out.Write(text)
-		return err
 	}
-	return fmt.Errorf("cannot print as %q: use -o json or -o yaml", o.output)
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		return fmt.Errorf("cannot print: %w", err)
+	}
+	_, err = o.out.Write(text)
+	return err
 }
 
 // functionNames are the names of all functions, sorted.

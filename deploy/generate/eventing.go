@@ -22,6 +22,7 @@ const (
 	brokerName    = "default"
 	sourceAccnt   = "event-source"
 	archive       = "event-archive"
+	adapterName   = "source-adapter"
 	brokerAddress = "http://broker-ingress.knative-eventing.svc.cluster.local/" + namespace + "/" + brokerName
 )
 
@@ -65,23 +66,42 @@ func sink(apiVersion, kindName, name string) object {
 	return object{"ref": object{"apiVersion": apiVersion, "kind": kindName, "name": name, "namespace": namespace}}
 }
 
-// watched is every watch of every function once: the widest selector wins
-// where two functions watch the same kind.
+// watched is every watch of every function once. A watch without a selector
+// holds what those with one would see; what one function needs through the
+// adapter, all get through it, so that no event comes twice.
 func watched(specs []reconcile.Spec) []reconcile.Watch {
-	merged := map[string]reconcile.Watch{}
+	byResource := map[string][]reconcile.Watch{}
 	for _, spec := range specs {
 		for _, watch := range spec.Watches {
-			key := watch.Resource.String() + "|" + watch.Selector
-			have, ok := merged[key]
-			if ok {
-				watch.Adapter = watch.Adapter || have.Adapter
-			}
-			merged[key] = watch
+			byResource[watch.Resource.String()] = append(byResource[watch.Resource.String()], watch)
 		}
 	}
-	return slices.SortedFunc(maps.Values(merged), func(a, b reconcile.Watch) int {
+	var out []reconcile.Watch
+	for _, same := range byResource {
+		out = append(out, merge(same)...)
+	}
+	slices.SortFunc(out, func(a, b reconcile.Watch) int {
 		return cmp.Or(strings.Compare(a.Resource.Group, b.Resource.Group), strings.Compare(a.Resource.Kind, b.Resource.Kind), strings.Compare(a.Selector, b.Selector))
 	})
+	return out
+}
+
+func merge(same []reconcile.Watch) []reconcile.Watch {
+	adapter, remote := false, false
+	bySelector := map[string]reconcile.Watch{}
+	for _, watch := range same {
+		adapter, remote = adapter || watch.Adapter, remote || watch.Remote
+		bySelector[watch.Selector] = watch
+	}
+	if all, ok := bySelector[""]; ok {
+		bySelector = map[string]reconcile.Watch{"": all}
+	}
+	out := make([]reconcile.Watch, 0, len(bySelector))
+	for _, watch := range bySelector {
+		watch.Adapter, watch.Remote = adapter, remote
+		out = append(out, watch)
+	}
+	return out
 }
 
 // apiServerSources is one source per API group: an absent kind in a group is
@@ -128,8 +148,9 @@ func sourceName(group string) string {
 	return strings.ReplaceAll(group, ".", "-")
 }
 
-// adapterConfig lists the kinds that sources/adapter watches.
-func adapterConfig(specs []reconcile.Spec) object {
+// adapter is the Deployment of sources/adapter with the list of the kinds that
+// it watches.
+func adapter(specs []reconcile.Spec) []object {
 	var resources []any
 	for _, watch := range watched(specs) {
 		if !watch.Adapter {
@@ -146,9 +167,36 @@ func adapterConfig(specs []reconcile.Spec) object {
 	}
 	// A struct of strings and lists always encodes.
 	text, _ := yaml.Marshal(object{"sink": brokerAddress, "resources": resources})
-	return object{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta("source-adapter"),
-		"data": object{"config.yaml": string(text)},
+	labels := object{"app.kubernetes.io/name": adapterName}
+	return []object{
+		{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta(adapterName),
+			"data": object{"config.yaml": string(text)},
+		},
+		{
+			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta(adapterName),
+			"spec": object{
+				"replicas": 1, "selector": object{"matchLabels": labels},
+				"template": object{
+					"metadata": object{"labels": labels},
+					"spec": object{
+						"serviceAccountName": sourceAccnt,
+						"containers": []any{object{
+							"name": adapterName, "image": "ko://github.com/slipway-dev/slipway/sources/adapter/cmd",
+							"args":           []string{"--config=/etc/source-adapter/config.yaml", "--health-listen=:8081"},
+							"volumeMounts":   []any{object{"name": "config", "mountPath": "/etc/source-adapter"}},
+							"livenessProbe":  object{"httpGet": object{"path": "/healthz", "port": 8081}},
+							"readinessProbe": object{"httpGet": object{"path": "/readyz", "port": 8081}},
+							"resources": object{
+								"requests": object{"cpu": "20m", "memory": "64Mi"}, "limits": object{"memory": "256Mi"},
+							},
+							"securityContext": restricted(),
+						}},
+						"volumes": []any{object{"name": "config", "configMap": object{"name": adapterName}}},
+					},
+				},
+			},
+		},
 	}
 }
 

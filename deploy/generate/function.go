@@ -78,14 +78,10 @@ func rules(grants []reconcile.Grant) []any {
 }
 
 func service(spec reconcile.Spec) object {
+	// Settings are left to their defaults: an overlay names what differs.
 	env := []any{
 		object{"name": "LISTEN_ADDRESS", "value": "[::]:8080"},
 		object{"name": "K_SINK", "value": brokerAddress},
-	}
-	for _, setting := range spec.Env {
-		if setting.Default != "" {
-			env = append(env, object{"name": setting.Name, "value": setting.Default})
-		}
 	}
 	return object{
 		"apiVersion": "serving.knative.dev/v1", "kind": "Service",
@@ -104,14 +100,30 @@ func service(spec reconcile.Spec) object {
 					"resources": object{
 						"requests": object{"cpu": "20m", "memory": "32Mi"}, "limits": object{"memory": "128Mi"},
 					},
-					"securityContext": object{
-						"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "runAsNonRoot": true,
-						"capabilities": object{"drop": []string{"ALL"}}, "seccompProfile": object{"type": "RuntimeDefault"},
-					},
+					"securityContext": restricted(),
 				}},
 			},
 		}},
 	}
+}
+
+// restricted is what Pod Security's level of that name asks for, and more.
+func restricted() object {
+	return object{
+		"allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true, "runAsNonRoot": true,
+		"capabilities": object{"drop": []string{"ALL"}}, "seccompProfile": object{"type": "RuntimeDefault"},
+	}
+}
+
+// rootAccount is the account of the function at the root of the repository,
+// with the rights of all functions.
+func rootAccount(specs []reconcile.Spec) []object {
+	const name = "slipway"
+	var grants []reconcile.Grant
+	for _, spec := range specs {
+		grants = append(append(grants, spec.Grants...), spec.TargetGrants...)
+	}
+	return append([]object{{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta(name)}}, role(name, name, grants)...)
 }
 
 // readme is the README with its table of functions brought up to date.

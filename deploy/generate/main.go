@@ -46,7 +46,7 @@ func render(root string, specs []reconcile.Spec) (map[string][]byte, error) {
 		"sources/broker.yaml":           {broker()},
 		"sources/account.yaml":          sourceAccount(specs),
 		"sources/apiserversources.yaml": apiServerSources(specs),
-		"sources/adapter.yaml":          {adapterConfig(specs)},
+		"sources/adapter.yaml":          adapter(specs),
 		"sources/triggers.yaml":         triggers(specs),
 		"sources/resync.yaml":           resyncs(specs),
 	} {
@@ -63,6 +63,10 @@ func render(root string, specs []reconcile.Spec) (map[string][]byte, error) {
 	}
 	if err := add(files, "sources/kustomization.yaml", []object{kustomization(
 		"account.yaml", "adapter.yaml", "apiserversources.yaml", "broker.yaml", "resync.yaml", "triggers.yaml")}); err != nil {
+		return nil, err
+	}
+	// The whole set as one function acts under one account with all rights.
+	if err := add(files, "deploy/root/account.yaml", rootAccount(specs)); err != nil {
 		return nil, err
 	}
 	resources := append([]string{"namespace.yaml", "event-archive.yaml", "../../api/vitistack/crds", "../../sources"}, names...)
@@ -113,6 +117,15 @@ func emit(root string, files map[string][]byte, check bool) error {
 			return fmt.Errorf("cannot write %s: %w", path, err)
 		}
 		fmt.Println("wrote", path)
+	}
+	leftovers, err := filepath.Glob(filepath.Join(root, "deploy/base/functions/*.yaml"))
+	if err != nil {
+		return fmt.Errorf("cannot look for leftovers: %w", err)
+	}
+	for _, full := range leftovers {
+		if path, err := filepath.Rel(root, full); err == nil && files[filepath.ToSlash(path)] == nil {
+			stale = append(stale, path+" (left over, remove it)")
+		}
 	}
 	if len(stale) > 0 {
 		return fmt.Errorf("out of date, run `make generate`: %s", strings.Join(stale, ", "))

@@ -35,6 +35,8 @@ type flags struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	// The second Ctrl-C ends the program at once.
+	context.AfterFunc(ctx, stop)
 	if err := command().ExecuteContext(ctx); err != nil {
 		if !errors.Is(err, context.Canceled) {
 			fmt.Fprintln(os.Stderr, "error:", err)
@@ -112,8 +114,7 @@ func run(ctx context.Context, f *flags) error {
 	}
 	if !f.once {
 		fmt.Println("Ctrl-C stops everything.")
-		<-ctx.Done()
-		return nil
+		return s.Failed(ctx)
 	}
 	wanted := withConditions(samples)
 	waited := s.WaitReady(ctx, f.timeout, wanted...)

@@ -50,22 +50,36 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 // ahead starts the reads that every round of a living Machine makes, so that
 // they take the time of one.
 func (x *reading) ahead(ctx context.Context) {
-	if x.deleting() || x.in.Settings.SingleCluster == decide.SingleFalse {
+	if x.deleting() {
 		return
 	}
-	ns, name := x.machine.GetNamespace(), x.machine.GetName()
-	needs := []plan.Need{
-		{Resource: kinds.KubevirtConfigs},
-		{Resource: kinds.NetworkConfigurations, Namespace: ns, Name: v1alpha1.RecordName(name)},
-		{Resource: kind.PersistentVolumeClaims, Namespace: ns, Selector: v1alpha1.LabelSourceMachine + "=" + v1alpha1.LabelValue(name)},
+	x.r.Ahead(ctx,
+		plan.Need{Resource: kinds.KubevirtConfigs},
+		plan.Need{Resource: kinds.NetworkConfigurations, Namespace: x.machine.GetNamespace(), Name: v1alpha1.RecordName(x.machine.GetName())},
+	)
+	if x.in.Settings.SingleCluster != decide.SingleFalse && !decide.Stated(x.machine) {
+		x.aheadTarget(ctx, decide.Management)
 	}
+}
+
+// aheadTarget does the same for what lies on the Machine's cluster.
+func (x *reading) aheadTarget(ctx context.Context, cluster string) {
+	ns := x.machine.GetNamespace()
+	needs := []plan.Need{labelledClaims(x.machine, cluster, v1alpha1.LabelSourceMachine)}
 	for _, candidate := range decide.Candidates(x.machine, x.in.Settings) {
-		needs = append(needs, plan.Need{Resource: kinds.VirtualMachines, Namespace: ns, Name: candidate})
+		needs = append(needs, plan.Need{Cluster: cluster, Resource: kinds.VirtualMachines, Namespace: ns, Name: candidate})
 	}
 	if vm, _, _ := unstructured.NestedString(x.machine.Object, "status", "vmName"); vm != "" {
-		needs = append(needs, plan.Need{Resource: kinds.VirtualMachineInstances, Namespace: ns, Name: vm})
+		needs = append(needs, plan.Need{Cluster: cluster, Resource: kinds.VirtualMachineInstances, Namespace: ns, Name: vm})
 	}
 	x.r.Ahead(ctx, needs...)
+}
+
+func labelledClaims(machine *unstructured.Unstructured, cluster, key string) plan.Need {
+	return plan.Need{
+		Cluster: cluster, Resource: kind.PersistentVolumeClaims, Namespace: machine.GetNamespace(),
+		Selector: key + "=" + v1alpha1.LabelValue(machine.GetName()),
+	}
 }
 
 // finish reads what does not lie on the target.
@@ -85,15 +99,6 @@ func (x *reading) finish(ctx context.Context) (decide.Input, error) {
 }
 
 func (x *reading) deleting() bool { return x.machine.GetDeletionTimestamp() != nil }
-
-// place chooses the cluster.
-func (x *reading) place(ctx context.Context) {
-	served := decide.Served{Configs: x.list(ctx, "", kinds.KubevirtConfigs, "", ""), KubevirtConfigs: true}
-	if served.VirtualMachines = x.serves(ctx, "", kinds.VirtualMachines); !served.VirtualMachines && len(served.Configs) == 0 {
-		served.KubevirtConfigs = x.serves(ctx, "", kinds.KubevirtConfigs)
-	}
-	x.in.Target = decide.Place(x.machine, x.in.Settings, served)
-}
 
 // virtualMachine reads those that may be the Machine's, and the instance.
 func (x *reading) virtualMachine(ctx context.Context) {

@@ -104,17 +104,40 @@ func (m mapper) ofClass(ctx context.Context, r *read.Reader, e event.Event) ([]r
 
 // ofConfig: the Machines that name the cluster, and those without placement.
 func (m mapper) ofConfig(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	return m.onCluster(ctx, r, e.Name)
+}
+
+// onCluster are the Machines of any of some clusters.
+func (m mapper) onCluster(ctx context.Context, r *read.Reader, clusters ...string) ([]reconcile.Key, error) {
 	return m.join(ctx, r, nil, "", func(machine *unstructured.Unstructured) bool {
 		spec, _, _ := unstructured.NestedString(machine.Object, "spec", "kubevirtConfigRef")
 		status, _, _ := unstructured.NestedString(machine.Object, "status", "kubevirtConfigRef")
 		names := []string{spec, status, machine.GetAnnotations()[v1alpha1.AnnotationKubevirtConfig]}
-		return slices.Contains(names, e.Name) || strings.Join(names, "") == ""
+		return strings.Join(names, "") == "" || slices.ContainsFunc(names, func(name string) bool { return slices.Contains(clusters, name) })
 	})
 }
 
-// ofSecret: the Machines whose cloud-init names it, and the one that it was
-// made for.
+// connected: a cluster came or went.
+func (m mapper) connected(ctx context.Context, r *read.Reader, cluster string) ([]reconcile.Key, error) {
+	return m.onCluster(ctx, r, cluster)
+}
+
+// ofSecret: the Machines on the clusters whose kubeconfig it holds; else those
+// whose cloud-init names it, and the one that it was made for.
 func (m mapper) ofSecret(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
+	configs, err := r.List(ctx, decide.Management, kinds.KubevirtConfigs, "", "")
+	if err != nil {
+		return nil, err
+	}
+	var clusters []string
+	for i := range configs {
+		if ns, name := decide.KubeconfigSecret(&configs[i], m.settings.Settings); ns == e.Namespace && name == e.Name {
+			clusters = append(clusters, configs[i].GetName())
+		}
+	}
+	if len(clusters) > 0 {
+		return m.onCluster(ctx, r, clusters...)
+	}
 	return m.join(ctx, r, nil, e.Namespace, func(machine *unstructured.Unstructured) bool {
 		return slices.Contains(decide.CloudInitSecrets(machine), e.Name) || v1alpha1.CloudInitName(machine.GetName()) == e.Name
 	})

@@ -13,7 +13,9 @@ func New() *reconcile.Host {
 	if err != nil {
 		return reconcile.Broken(DefaultSpec(), err)
 	}
-	return reconcile.New(Declare(settings), reconcile.Options{Parallel: settings.MaxConcurrentReconciles})
+	return reconcile.New(Declare(settings), reconcile.Options{
+		Parallel: settings.MaxConcurrentReconciles, RemoteTimeout: settings.RemoteTimeout,
+	})
 }
 
 // DefaultSpec is the declaration under default settings, which manifests and

@@ -1,11 +1,15 @@
 package machinevm
 
 import (
+	"context"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
+	"github.com/slipway-dev/slipway/functions/machine-vm/decide"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/shared/read"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 )
 
@@ -27,6 +31,8 @@ func Spec(settings Settings) reconcile.Spec {
 		Grants:       grants(),
 		TargetGrants: targetGrants(),
 		Children:     children(settings),
+		Targets:      gatherer{settings: settings.Settings}.targets,
+		Connected:    mapper{settings: settings}.connected,
 		Concurrency:  concurrency,
 	}
 	for _, v := range variables {
@@ -79,6 +85,10 @@ func targetGrants() []reconcile.Grant {
 		{Resource: kinds.VirtualMachineInstances, Verbs: []string{"get", "delete"}},
 		{Resource: kind.PersistentVolumeClaims, Verbs: []string{"get", "list", "create", "patch", "delete"}},
 		{Resource: kind.Secrets, Verbs: []string{"get", "create", "patch", "delete"}},
+		{
+			Resource: kind.Namespaces, Verbs: []string{"get", "create"},
+			Implied: "a Machine's namespace is looked for, and made, only on clusters other than the management cluster; test/clusters goes there",
+		},
 		{Resource: kind.StorageClasses, Verbs: []string{"list"}},
 		{Resource: kinds.StorageProfiles, Verbs: []string{"get"}},
 		{Resource: kinds.DataVolumes, Verbs: []string{"get", "delete"}},
@@ -93,8 +103,17 @@ func children(settings Settings) []reconcile.Children {
 	selector := v1alpha1.LabelManagedBy + "=" + settings.ManagedBy
 	return []reconcile.Children{
 		{Resource: kinds.VirtualMachines, Selector: selector, Owner: ownerOf},
-		{Resource: kind.PersistentVolumeClaims, Selector: selector, Owner: ownerOf},
+		{Resource: kind.PersistentVolumeClaims, Selector: selector, Owner: ownerOf, InUse: claimInUse},
 	}
+}
+
+// claimInUse: a claim that a virtual machine uses is kept, whosever it was.
+func claimInUse(ctx context.Context, r *read.Reader, cluster string, claim *unstructured.Unstructured) (bool, error) {
+	vms, err := r.List(ctx, cluster, kinds.VirtualMachines, claim.GetNamespace(), "")
+	if err != nil {
+		return false, err
+	}
+	return decide.ClaimUser(vms, claim.GetName()) != "", nil
 }
 
 // ownerOf reads the marks of a child. Without all of them it is not certainly

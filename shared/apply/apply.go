@@ -48,6 +48,8 @@ type Writer struct {
 	AfterCreate func(ctx context.Context) (bool, error)
 	// Wrote is called once per write that changed something; may be nil.
 	Wrote func(entry plan.Entry, result plan.Result)
+	// Tried is called once per dry-run; may be nil.
+	Tried func(entry plan.Entry)
 
 	latest  map[string]*unstructured.Unstructured
 	deletes int
@@ -107,7 +109,7 @@ func (w *Writer) stage(ctx context.Context, stage plan.Stage) (plan.Outcomes, er
 func (w *Writer) keep(ctx context.Context, outcomes plan.Outcomes) error {
 	var created []plan.Outcome
 	for _, outcome := range outcomes {
-		if outcome.Result == plan.Created {
+		if outcome.Result == plan.Created && !outcome.Entry.Shared {
 			created = append(created, outcome)
 		}
 	}
@@ -126,13 +128,16 @@ func (w *Writer) keep(ctx context.Context, outcomes plan.Outcomes) error {
 		entry.Verb, entry.Base, entry.Object = plan.Delete, outcome.Object, nil
 		entry.Reason = "the reconciled object went while this was created"
 		client, err := w.client(ctx, entry)
-		if err != nil {
-			return ErrConflict
-		}
-		uid := outcome.Object.GetUID()
-		err = client.Delete(ctx, outcome.Object.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 		if err == nil {
+			uid := outcome.Object.GetUID()
+			err = client.Delete(ctx, outcome.Object.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		}
+		switch {
+		case err == nil:
 			w.note(entry, plan.Deleted)
+		case !apierrors.IsNotFound(err):
+			// The next resync's clean-up comes to it again.
+			w.failed(entry, err)
 		}
 	}
 	return ErrConflict
@@ -169,6 +174,10 @@ func (w *Writer) create(ctx context.Context, client dynamic.ResourceInterface, e
 }
 
 func (w *Writer) patch(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry) plan.Outcome {
+	if current := w.current(entry); current.GetResourceVersion() != entry.Base.GetResourceVersion() {
+		// Written earlier in this run: lists of the gathered base are stale.
+		return plan.Outcome{Entry: entry, Result: plan.Failed, Fault: &fault.Fault{Class: fault.Conflict, Cluster: entry.Cluster, Call: entry.String(), Message: "written before in the same run"}}
+	}
 	patch, err := mergePatch(entry.Base, entry.Object)
 	if err != nil {
 		return w.failed(entry, err)
@@ -215,7 +224,7 @@ func (w *Writer) delete(ctx context.Context, client dynamic.ResourceInterface, e
 	if w.deletes >= MaxDeletes {
 		w.capped = true
 		w.Log.Warn("deletion put off", "object", entry.String(), "error", fmt.Sprintf("one run deletes %d objects at most", MaxDeletes))
-		return w.skipped(entry)
+		return plan.Outcome{Entry: entry, Result: plan.Capped, Object: entry.Base}
 	}
 	uid, rv := base.GetUID(), base.GetResourceVersion()
 	background := metav1.DeletePropagationBackground

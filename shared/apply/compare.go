@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
@@ -26,42 +25,40 @@ const (
 )
 
 // compare judges an intent against the live object: every leaf must be equal,
-// and the leaves that manager owns by apply must be exactly the intent's.
+// and the leaves that manager owns must be exactly the intent's.
 func compare(res kind.Resource, intent, live *unstructured.Unstructured, manager string) (verdict, error) {
 	c := comparison{lists: res.Lists, owned: fieldpath.NewSet()}
 	c.fields(fieldpath.Path{}, "", intent.Object, live.Object)
 	if c.worst == different {
 		return different, nil
 	}
-	owned, byUpdate, err := ownedBy(live, manager)
+	owned, err := ownedBy(live, manager)
 	if err != nil {
 		return different, err
 	}
-	if byUpdate || !owned.Leaves().Equals(c.owned.Leaves()) {
-		return different, nil
+	if owned.Leaves().Equals(c.owned.Leaves()) {
+		return c.worst, nil
 	}
-	return c.worst, nil
+	// Equal values, another owner. Whether that is really so depends on which
+	// maps and lists are atomic, which only the server knows for certain.
+	return unsure, nil
 }
 
-// ownedBy is the set of fields that manager owns by apply, and whether it owns
-// others by update, which the first apply has to fold in.
-func ownedBy(live *unstructured.Unstructured, manager string) (owned *fieldpath.Set, byUpdate bool, err error) {
-	owned = fieldpath.NewSet()
+// ownedBy is the set of fields that manager owns, by apply or since it created
+// the object.
+func ownedBy(live *unstructured.Unstructured, manager string) (*fieldpath.Set, error) {
+	owned := fieldpath.NewSet()
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager != manager || entry.Subresource != "" {
 			continue
 		}
-		if entry.Operation != metav1.ManagedFieldsOperationApply {
-			byUpdate = true
-			continue
-		}
 		set := &fieldpath.Set{}
 		if err := set.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
-			return nil, false, fmt.Errorf("cannot read the managed fields of %s %q: %w", live.GetKind(), live.GetName(), err)
+			return nil, fmt.Errorf("cannot read the managed fields of %s %q: %w", live.GetKind(), live.GetName(), err)
 		}
 		owned = owned.Union(set)
 	}
-	return owned, byUpdate, nil
+	return owned, nil
 }
 
 // notOwned are the fields that identify an object; nobody owns them.

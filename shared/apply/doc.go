@@ -5,7 +5,9 @@
 //
 //   - create: POST. An object of that name in the meantime is a conflict.
 //   - apply: server-side apply under the function's field manager, forced, with
-//     the resourceVersion that was read. It is left out when every leaf of the
+//     the resourceVersion that was read; an object that was absent is created,
+//     and what that made the function own is folded into apply by the first
+//     later change. It is left out when every leaf of the
 //     intent equals the live object and the function owns exactly those
 //     leaves; when that cannot be told without the schema, a server-side
 //     dry-run decides, and its answer is remembered for the life of the process.

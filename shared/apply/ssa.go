@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,10 +22,8 @@ import (
 func (w *Writer) apply(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry) plan.Outcome {
 	base := w.current(entry)
 	if base == nil {
-		if w.DryRun {
-			return w.skipped(entry)
-		}
-		return w.sendApply(ctx, client, entry, nil)
+		// A forced apply would take over whatever appeared since it was read.
+		return w.create(ctx, client, entry)
 	}
 	verdict, err := compare(entry.Resource, entry.Object, base, w.Manager)
 	if err != nil {
@@ -41,7 +40,7 @@ func (w *Writer) apply(ctx context.Context, client dynamic.ResourceInterface, en
 	case w.DryRun:
 		return w.skipped(entry)
 	}
-	if base, err = w.fold(ctx, client, base); err != nil {
+	if base, err = w.fold(ctx, client, entry, base); err != nil {
 		return w.failed(entry, err)
 	}
 	return w.sendApply(ctx, client, entry, base)
@@ -49,7 +48,7 @@ func (w *Writer) apply(ctx context.Context, client dynamic.ResourceInterface, en
 
 // fold turns the fields that the function owns by a create or a patch into
 // fields that it owns by apply: else fields left out later would stay.
-func (w *Writer) fold(ctx context.Context, client dynamic.ResourceInterface, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (w *Writer) fold(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !ownsByUpdate(base, w.Manager) {
 		return base, nil
 	}
@@ -57,7 +56,12 @@ func (w *Writer) fold(ctx context.Context, client dynamic.ResourceInterface, bas
 	if err != nil || patch == nil {
 		return base, err
 	}
-	return client.Patch(ctx, base.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: w.Manager})
+	folded, err := client.Patch(ctx, base.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: w.Manager})
+	if err != nil {
+		return nil, err
+	}
+	entry.Reason = "fields owned since the creation become fields owned by apply"
+	return w.done(entry, plan.Configured, folded).Object, nil
 }
 
 func ownsByUpdate(obj *unstructured.Unstructured, manager string) bool {
@@ -74,10 +78,7 @@ func (w *Writer) sendApply(ctx context.Context, client dynamic.ResourceInterface
 	if err != nil {
 		return w.failed(entry, err)
 	}
-	switch {
-	case base == nil:
-		return w.done(entry, plan.Created, obj)
-	case base.GetResourceVersion() == obj.GetResourceVersion():
+	if base.GetResourceVersion() == obj.GetResourceVersion() {
 		return w.done(entry, plan.Unchanged, obj)
 	}
 	return w.done(entry, plan.Configured, obj)
@@ -86,10 +87,7 @@ func (w *Writer) sendApply(ctx context.Context, client dynamic.ResourceInterface
 func (w *Writer) serverSideApply(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry, base *unstructured.Unstructured, dryRun []string) (*unstructured.Unstructured, error) {
 	intent := &unstructured.Unstructured{Object: w.Vault.OpenObject(entry.Resource, entry.Object.Object)}
 	intent.SetManagedFields(nil)
-	intent.SetResourceVersion("")
-	if base != nil {
-		intent.SetResourceVersion(base.GetResourceVersion())
-	}
+	intent.SetResourceVersion(base.GetResourceVersion())
 	body, err := json.Marshal(intent.Object)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode %s %q: %w", entry.Resource, entry.Name(), err)
@@ -114,17 +112,23 @@ var seen = struct {
 const seenMax = 10000
 
 func (w *Writer) dryRun(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry, base *unstructured.Unstructured) (verdict, error) {
-	intent, err := json.Marshal(entry.Object.Object)
+	// Opened: tokens differ from one reconcile to the next. Only the hash stays.
+	intent, err := json.Marshal(w.Vault.OpenObject(entry.Resource, entry.Object.Object))
 	if err != nil {
 		return unsure, fmt.Errorf("cannot encode %s %q: %w", entry.Resource, entry.Name(), err)
 	}
 	sum := sha256.Sum256(intent)
-	key := string(base.GetUID()) + base.GetResourceVersion() + hex.EncodeToString(sum[:])
+	key := strings.Join([]string{
+		entry.Cluster, w.Manager, entry.Subresource, string(base.GetUID()), base.GetResourceVersion(), hex.EncodeToString(sum[:]),
+	}, "|")
 	seen.Lock()
 	known, ok := seen.verdicts[key]
 	seen.Unlock()
 	if ok {
 		return known, nil
+	}
+	if w.Tried != nil {
+		w.Tried(entry)
 	}
 	answer, err := w.serverSideApply(ctx, client, entry, base, []string{metav1.DryRunAll})
 	if err != nil {

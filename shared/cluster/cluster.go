@@ -33,6 +33,11 @@ type Client struct {
 	Name    string
 	Dynamic dynamic.Interface
 	http    rest.Interface
+	// userAgent is what the client calls itself; server, secrets and idle are
+	// set for remote clusters.
+	userAgent, server string
+	secrets           []string
+	idle              func()
 
 	mu     sync.Mutex
 	uid    string
@@ -87,7 +92,7 @@ func newClient(name string, config *rest.Config, httpClient *http.Client) (*Clie
 		return nil, fmt.Errorf("cannot connect to cluster %q: %w", name, err)
 	}
 	return &Client{
-		Name: name, Dynamic: client, http: restClient,
+		Name: name, Dynamic: client, http: restClient, userAgent: config.UserAgent,
 		served: map[schema.GroupResource]schema.GroupVersionResource{},
 	}, nil
 }

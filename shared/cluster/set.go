@@ -2,11 +2,16 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"sync"
+	"time"
 )
 
 // Set is the clusters that a function can reach, by name.
 type Set struct {
+	// RemoteTimeout bounds a request to a remote cluster; 0 is Timeout.
+	RemoteTimeout time.Duration
+
 	mu      sync.RWMutex
 	clients map[string]*Client
 }
@@ -14,6 +19,15 @@ type Set struct {
 // NewSet makes a set of the management cluster alone.
 func NewSet(management *Client) *Set {
 	return &Set{clients: map[string]*Client{Management: management}}
+}
+
+// View is a set of its own that starts with what the set has now. Each
+// reconcile connects in a view: one that read the old kubeconfig of a cluster
+// and one that read the new never use each other's connection.
+func (s *Set) View() *Set {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return &Set{RemoteTimeout: s.RemoteTimeout, clients: maps.Clone(s.clients)}
 }
 
 // Client returns the connection to a cluster.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 )
@@ -104,9 +105,10 @@ func decodeAPIServer(ce cloudevents.Event, e Event) (Event, error) {
 }
 
 // Next is the event that asks for the next page of a resync.
-func Next(r Resync, id string) cloudevents.Event {
+func Next(r Resync, id string, at time.Time) cloudevents.Event {
 	ce := cloudevents.NewEvent()
 	ce.SetID(id)
+	ce.SetTime(at)
 	ce.SetType(TypeResync)
 	ce.SetSource("/slipway/functions/" + r.Function)
 	ce.SetExtension(ExtFunction, r.Function)

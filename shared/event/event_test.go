@@ -3,6 +3,7 @@ package event
 import (
 	"strings"
 	"testing"
+	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"github.com/google/go-cmp/cmp"
@@ -59,7 +60,7 @@ func TestDecode(t *testing.T) {
 		},
 		"NextPage": {
 			reason: "the event for the next page comes back as it was sent",
-			event:  Next(Resync{Function: "machine-vm", After: "team-a/web", Continue: "token", Page: 3}, "1"),
+			event:  Next(Resync{Function: "machine-vm", After: "team-a/web", Continue: "token", Page: 3}, "1", time.Unix(0, 0)),
 			want: Event{
 				ID: "1", Type: TypeResync, Source: "/slipway/functions/machine-vm",
 				Resync: &Resync{Function: "machine-vm", After: "team-a/web", Continue: "token", Page: 3},

@@ -47,6 +47,9 @@ type Entry struct {
 	Base *unstructured.Unstructured `json:"base,omitempty"`
 	// Reason is a sentence for the log, the plan and the recording.
 	Reason string `json:"reason"`
+	// Shared marks a created object that others may rely on as soon as it is
+	// there: it stays even if the reconciled object went meanwhile.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // Name is "namespace/name" of the entry's object, or its name alone.
@@ -146,14 +149,18 @@ type Decision struct {
 type Result string
 
 const (
-	// Created, Configured and Deleted are writes that changed something.
-	Created    Result = "created"
+	// Created: the object was not there before.
+	Created Result = "created"
+	// Configured: the object was changed.
 	Configured Result = "configured"
-	Deleted    Result = "deleted"
+	// Deleted: the object was told to go.
+	Deleted Result = "deleted"
 	// Unchanged: the world was as intended already.
 	Unchanged Result = "unchanged"
 	// Skipped: a stage before failed, or the mode forbids writing.
 	Skipped Result = "skipped"
+	// Capped: one run deletes no more; a condition should say so.
+	Capped Result = "capped"
 	// Failed: see Fault.
 	Failed Result = "failed"
 )
@@ -225,6 +232,8 @@ type Conclusion struct {
 	Events []Event `json:"events,omitempty"`
 	// LogFields are further fields of the reconcile's log line.
 	LogFields map[string]string `json:"logFields,omitempty"`
+	// Log are further lines of level info, with the same fields.
+	Log []string `json:"log,omitempty"`
 }
 
 // Event is a Kubernetes Event: something happened that a person may look for.

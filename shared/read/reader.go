@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -34,6 +35,8 @@ const pageSize = 500
 type Record struct {
 	Need   plan.Need
 	Answer plan.Answer
+	// Connection is set when the question was how to reach a cluster.
+	Connection *plan.Connection
 }
 
 // Reader reads live. It is safe for concurrent use.
@@ -109,6 +112,9 @@ func (r *Reader) ClusterUID(ctx context.Context, clusterName string) (string, er
 		return "", err
 	}
 	if uid := client.UID(); uid != "" {
+		// Remembered as if it was read: a replay needs the answer.
+		ns := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": metav1.NamespaceSystem, "uid": uid}}}
+		r.remember(plan.Need{Cluster: clusterName, Resource: kind.Namespaces, Name: metav1.NamespaceSystem}, plan.Answer{Object: ns})
 		return uid, nil
 	}
 	ns, err := r.Get(ctx, clusterName, kind.Namespaces, "", metav1.NamespaceSystem)
@@ -140,8 +146,13 @@ func (r *Reader) Ahead(ctx context.Context, needs ...plan.Need) {
 		p := &prefetch{done: make(chan struct{})}
 		r.ahead[need.Key()] = p
 		go func() {
+			defer close(p.done)
+			defer func() {
+				if cause := recover(); cause != nil {
+					p.answer = plan.Answer{Fault: r.fault(fmt.Errorf("cannot read what the server sent: %v", cause), "read", need)}
+				}
+			}()
 			p.answer = r.read(ctx, need)
-			close(p.done)
 		}()
 	}
 }
@@ -167,10 +178,14 @@ func (r *Reader) Answer(ctx context.Context, need plan.Need) plan.Answer {
 	} else {
 		answer = r.read(ctx, need)
 	}
+	r.remember(need, answer)
+	return answer
+}
+
+func (r *Reader) remember(need plan.Need, answer plan.Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.records = append(r.records, Record{Need: need, Answer: answer})
-	return answer
 }
 
 func (r *Reader) read(ctx context.Context, need plan.Need) plan.Answer {
@@ -196,31 +211,15 @@ func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
 }
 
 func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
-	client, err := r.resource(ctx, need)
-	if err != nil {
-		if meta.IsNoMatchError(err) {
-			return plan.Answer{}
-		}
-		return plan.Answer{Fault: r.fault(err, "list", need)}
-	}
 	var items []unstructured.Unstructured
-	opts := metav1.ListOptions{LabelSelector: need.Selector, Limit: pageSize}
-	for {
-		page, err := client.List(ctx, opts)
-		if apierrors.IsNotFound(err) {
-			return plan.Answer{}
+	_, err := r.pages(ctx, need, func(page []unstructured.Unstructured, first bool) {
+		if first {
+			items = nil // the list began anew
 		}
-		if apierrors.IsResourceExpired(err) && opts.Continue != "" {
-			items, opts.Continue = nil, ""
-			continue
-		}
-		if err != nil {
-			return plan.Answer{Fault: r.fault(err, "list", need)}
-		}
-		items = append(items, page.Items...)
-		if opts.Continue = page.GetContinue(); opts.Continue == "" {
-			break
-		}
+		items = append(items, page...)
+	})
+	if err != nil {
+		return plan.Answer{Fault: r.fault(err, "list", need)}
 	}
 	for i := range items {
 		r.vault.SealObject(need.Resource, &items[i])
@@ -229,6 +228,53 @@ func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
 		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 	})
 	return plan.Answer{Items: items}
+}
+
+// Each goes through all objects of a resource, a page at a time, so that they
+// need not all fit into memory, and remembers none of them. An object may come
+// twice. It reports whether the server serves the resource at all.
+func (r *Reader) Each(ctx context.Context, clusterName string, res kind.Resource, selector string, visit func(obj *unstructured.Unstructured)) (served bool, err error) {
+	need := plan.Need{Cluster: clusterName, Resource: res, Selector: selector}
+	served, err = r.pages(ctx, need, func(page []unstructured.Unstructured, _ bool) {
+		for i := range page {
+			r.vault.SealObject(res, &page[i])
+			visit(&page[i])
+		}
+	})
+	if err != nil {
+		return served, r.fault(err, "list", need)
+	}
+	return served, nil
+}
+
+// pages lists a resource page by page; first tells that a list begins, which
+// happens again when the server forgot the page's token.
+func (r *Reader) pages(ctx context.Context, need plan.Need, visit func(page []unstructured.Unstructured, first bool)) (served bool, err error) {
+	client, err := r.resource(ctx, need)
+	if meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	opts := metav1.ListOptions{LabelSelector: need.Selector, Limit: pageSize}
+	for {
+		page, err := client.List(ctx, opts)
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) && opts.Continue != "" {
+			opts.Continue = ""
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		visit(page.Items, opts.Continue == "")
+		if opts.Continue = page.GetContinue(); opts.Continue == "" {
+			return true, nil
+		}
+	}
 }
 
 func (r *Reader) resource(ctx context.Context, need plan.Need) (dynamic.ResourceInterface, error) {

@@ -3,12 +3,15 @@ package reconcile
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // coalescer lets one call per key run at a time. Calls that arrive while one
 // runs share a single later call: it starts after they arrived, so it sees
 // whatever made them come.
 type coalescer[R any] struct {
+	// time is what a shared call gets.
+	time    time.Duration
 	mu      sync.Mutex
 	flights map[string]*flight[R]
 }
@@ -42,7 +45,11 @@ func (c *coalescer[R]) do(ctx context.Context, key string, fn func(context.Conte
 	}
 	if mine := f.next; mine != nil {
 		c.mu.Unlock()
-		return await(ctx, mine)
+		result, err := await(ctx, mine)
+		if err != nil && ctx.Err() == nil {
+			return c.do(ctx, key, fn) // its leader ran out of time, not we
+		}
+		return result, err
 	}
 	mine := &call[R]{turn: make(chan struct{}), done: make(chan struct{})}
 	f.next = mine
@@ -55,6 +62,9 @@ func (c *coalescer[R]) do(ctx context.Context, key string, fn func(context.Conte
 	}
 	defer c.finish(key, f)
 	defer close(mine.done)
+	// Others wait for this run: it gets the time of a call of its own.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.time)
+	defer cancel()
 	mine.result = fn(ctx)
 	return mine.result, nil
 }

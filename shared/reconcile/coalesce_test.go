@@ -10,7 +10,7 @@ import (
 )
 
 func TestCallsThatArriveDuringARunShareOneLaterRun(t *testing.T) {
-	var c coalescer[int]
+	c := coalescer[int]{time: time.Minute}
 	var runs atomic.Int32
 	inside, release := make(chan struct{}), make(chan struct{})
 	work := func(context.Context) int {
@@ -49,7 +49,7 @@ func TestCallsThatArriveDuringARunShareOneLaterRun(t *testing.T) {
 }
 
 func TestOneKeyRunsOneCallAtATimeAndOthersInParallel(t *testing.T) {
-	var c coalescer[bool]
+	c := coalescer[bool]{time: time.Minute}
 	var mu sync.Mutex
 	running := map[string]int{}
 	both := make(chan struct{})
@@ -83,7 +83,7 @@ func TestOneKeyRunsOneCallAtATimeAndOthersInParallel(t *testing.T) {
 }
 
 func TestACallerWhoseTimeIsUpLeavesAndTheKeyStaysUsable(t *testing.T) {
-	var c coalescer[int]
+	c := coalescer[int]{time: time.Minute}
 	inside, release := make(chan struct{}), make(chan struct{})
 	first := make(chan struct{})
 	go func() {

@@ -53,19 +53,22 @@ func retry(message string) result {
 // run is one reconcile under way.
 type run[In any] struct {
 	*engine[In]
-	key    Key
-	mode   Mode
-	log    *slog.Logger
-	vault  *vault.Vault
-	reader *read.Reader
-	writes int
+	// clusters are those of this reconcile alone.
+	clusters *cluster.Set
+	key      Key
+	mode     Mode
+	log      *slog.Logger
+	vault    *vault.Vault
+	reader   *read.Reader
+	writes   int
 }
 
 // reconcile brings one object to what it asks for. It never panics.
 func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (res result) {
 	ctx, span := e.metrics.Span(ctx, "reconcile "+e.fn.Spec.Name, key.String())
 	v := vault.New()
-	r := &run[In]{engine: e, key: key, mode: e.mode, log: log, vault: v, reader: read.New(e.clusters, v)}
+	view := e.clusters.View()
+	r := &run[In]{engine: e, clusters: view, key: key, mode: e.mode, log: log, vault: v, reader: read.New(view, v)}
 	started := e.now()
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -78,7 +81,8 @@ func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (
 		r.report(ctx, res, duration)
 		span.End()
 	}()
-	for range maxRounds {
+	for round := range maxRounds {
+		pause(ctx, round)
 		next, done := r.round(ctx)
 		if done {
 			return next
@@ -88,6 +92,20 @@ func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (
 		}
 	}
 	return retry("the object keeps changing while it is reconciled")
+}
+
+// pause lets an object that keeps changing come to rest, from the third round
+// on.
+func pause(ctx context.Context, round int) {
+	if round < 2 {
+		return
+	}
+	timer := time.NewTimer(time.Duration(round*round) * 10 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // report writes the one line of a reconcile. Nothing happened: nothing is said
@@ -160,6 +178,8 @@ func (r *run[In]) gather(ctx context.Context) (root *unstructured.Unstructured, 
 	if in, err = r.fn.Gather(ctx, r.reader, root); err != nil {
 		return nil, in, false, err
 	}
+	// What was read ahead and not asked for is older than what follows.
+	r.reader.Forget()
 	late, err := r.root(ctx)
 	if err != nil {
 		return nil, in, false, err
@@ -209,6 +229,7 @@ func (r *run[In]) writer(root *unstructured.Unstructured) *apply.Writer {
 			r.writes++
 			r.metrics.Wrote(string(done), entry.Resource.String())
 		},
+		Tried: func(entry plan.Entry) { r.metrics.Wrote("dry-run", entry.Resource.String()) },
 	}
 }
 
@@ -219,13 +240,16 @@ func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unst
 	for _, key := range slices.Sorted(maps.Keys(c.LogFields)) {
 		r.log = r.log.With(key, c.LogFields[key])
 	}
+	for _, line := range c.Log {
+		r.log.Info(line)
+	}
 	latest := writer.Latest(cluster.Management, r.fn.Spec.Reconciles, root)
 	if latest.GetDeletionTimestamp() != nil && len(latest.GetFinalizers()) == 0 {
 		return res, true // it is gone: nothing is left to write to
 	}
 	if c.Status != nil {
 		intended := latest.DeepCopy()
-		intended.Object["status"] = c.Status
+		intended.Object["status"] = withoutNulls(c.Status)
 		stage := plan.Plan{}
 		stage.Add("status", plan.Entry{
 			Verb: plan.Patch, Resource: r.fn.Spec.Reconciles, Subresource: "status",
@@ -246,6 +270,20 @@ func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unst
 		r.publish(ctx, latest, c.Events)
 	}
 	return res, true
+}
+
+// withoutNulls drops null fields: a merge patch would send them for ever.
+func withoutNulls(fields map[string]any) map[string]any {
+	out := make(map[string]any, len(fields))
+	for key, value := range fields {
+		if nested, ok := value.(map[string]any); ok {
+			value = withoutNulls(nested)
+		}
+		if value != nil {
+			out[key] = value
+		}
+	}
+	return out
 }
 
 // statusFault is why the status could not be written; an object that went

@@ -30,6 +30,9 @@ const (
 	// deadline bounds one call. It lies below the delivery timeout of the
 	// Triggers (30 s): a longer call would be cut and doubled.
 	deadline = 25 * time.Second
+	// spare is the time that one reconcile may need: with less left of a call,
+	// none is begun.
+	spare = 8 * time.Second
 	// maxFanOut is how many objects one event reconciles; an event that
 	// concerns more becomes a resync, page by page.
 	maxFanOut = 50
@@ -50,6 +53,8 @@ type Options struct {
 	// Parallel is how many objects of one event are reconciled at once; 0
 	// takes MAX_CONCURRENT_RECONCILES, else 5.
 	Parallel int
+	// RemoteTimeout bounds one request to a target cluster; 0 is 10 s.
+	RemoteTimeout time.Duration
 	// Broker is the URL that a resync goes on through when its chain of
 	// replies is used up; empty takes K_SINK.
 	Broker string
@@ -64,9 +69,10 @@ type Host struct {
 	metrics  *telemetry.Metrics
 	clusters *cluster.Set
 	parallel int
+	mode     Mode
 	broker   string
 	now      func() time.Time
-	health   *serve.Health
+	health   atomic.Pointer[serve.Health]
 	calls    coalescer[result]
 	one      func(ctx context.Context, key Key, log *slog.Logger) result
 	// broken is why the function cannot run; Start reports it.
@@ -77,7 +83,7 @@ type Host struct {
 // New makes the host of a function. What is wrong with its environment is
 // reported by Start, as kn func's signature of New has no error.
 func New[In any](fn Function[In], opts Options) *Host {
-	h := &Host{spec: fn.Spec, log: opts.Log, now: opts.Now, parallel: opts.Parallel, broker: opts.Broker}
+	h := &Host{spec: fn.Spec, calls: coalescer[result]{time: deadline}, log: opts.Log, now: opts.Now, parallel: opts.Parallel, broker: opts.Broker}
 	if h.log == nil {
 		h.log = serve.Logger(os.Stderr, os.Getenv("LOG_LEVEL"))
 	}
@@ -88,11 +94,12 @@ func New[In any](fn Function[In], opts Options) *Host {
 	if h.broker == "" {
 		h.broker = os.Getenv("K_SINK")
 	}
-	h.broken = h.connect(opts.Config)
+	h.broken = h.connect(opts.Config, opts.RemoteTimeout)
 	mode, err := ParseMode(os.Getenv("SLIPWAY_MODE"))
 	if err != nil {
 		h.broken = errors.Join(h.broken, fmt.Errorf("environment variable SLIPWAY_MODE: %w", err))
 	}
+	h.mode = mode
 	e := &engine[In]{fn: fn, clusters: h.clusters, mode: mode, now: h.now, metrics: h.metrics}
 	h.one = e.reconcile
 	return h
@@ -104,7 +111,7 @@ func Broken(spec Spec, err error) *Host {
 	return &Host{spec: spec, log: serve.Logger(os.Stderr, os.Getenv("LOG_LEVEL")), broken: err}
 }
 
-func (h *Host) connect(config *rest.Config) error {
+func (h *Host) connect(config *rest.Config, remoteTimeout time.Duration) error {
 	if h.parallel == 0 {
 		h.parallel = defaultParallel
 		if text := os.Getenv("MAX_CONCURRENT_RECONCILES"); text != "" {
@@ -129,6 +136,7 @@ func (h *Host) connect(config *rest.Config) error {
 		return err
 	}
 	h.clusters = cluster.NewSet(management)
+	h.clusters.RemoteTimeout = remoteTimeout
 	return nil
 }
 
@@ -143,7 +151,7 @@ func (h *Host) Start(context.Context, map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("cannot start function %s: %w", h.spec.Name, err)
 	}
-	h.health = health
+	h.health.Store(health)
 	h.log.Info("started", "health", health.Addresses())
 	return nil
 }
@@ -154,12 +162,16 @@ func (h *Host) Stop(ctx context.Context) error {
 	if h.metrics == nil {
 		return nil
 	}
-	err := h.metrics.Flush(ctx)
-	if h.health != nil {
-		err = errors.Join(err, h.health.Stop(ctx))
+	if err := h.metrics.Flush(ctx); err != nil {
+		h.log.Warn("the last metrics and traces are lost", "error", err.Error())
+	}
+	if health := h.health.Load(); health != nil {
+		if err := health.Stop(ctx); err != nil {
+			h.log.Warn("probes were not stopped in order", "error", err.Error())
+		}
 	}
 	h.log.Info("stopped")
-	return err
+	return nil
 }
 
 // Ready reports whether events can be handled: the management cluster answers.
@@ -192,7 +204,7 @@ func (h *Host) Handle(ctx context.Context, ce cloudevents.Event) (*cloudevents.E
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
-	ctx = serve.TraceParent(ctx, ce)
+	ctx = cluster.WithMemory(serve.TraceParent(ctx, ce))
 	ctx, span := h.metrics.Span(ctx, h.spec.Name+" "+ce.Type(), ce.Subject())
 	defer span.End()
 
@@ -232,13 +244,23 @@ func (h *Host) handle(ctx context.Context, ce cloudevents.Event, log *slog.Logge
 		return h.resync(ctx, event.Resync{Function: h.spec.Name}, log)
 	}
 	log.Debug("event", "kind", e.Kind, "of", Key{e.Namespace, e.Name}.String(), "keys", len(keys))
-	class, message := h.all(ctx, keys, log)
+	done, class, message := h.all(ctx, keys, log)
+	if done < len(keys) {
+		class, message = plan.Retry, fmt.Sprintf("%d of %d objects were reached in time", done, len(keys))
+	}
 	return nil, answer(class, message)
 }
 
 // keys maps an event to the objects it concerns, through the watches that
 // name its kind.
 func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
+	if h.spec.Connected != nil && (e.Type == event.TypeConnected || e.Type == event.TypeDisconnected) {
+		keys, err := h.spec.Connected(ctx, read.New(h.clusters.View(), vault.New()), e.Cluster)
+		if err != nil {
+			return nil, fmt.Errorf("cannot tell which objects lie on cluster %q: %w", e.Cluster, err)
+		}
+		return keys, nil
+	}
 	var keys []Key
 	known := false
 	seen := map[Key]bool{}
@@ -250,7 +272,7 @@ func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
 		mapped := []Key{{Namespace: e.Namespace, Name: e.Name}}
 		if watch.Keys != nil {
 			var err error
-			reader := read.New(h.clusters, vault.New())
+			reader := read.New(h.clusters.View(), vault.New())
 			if mapped, err = watch.Keys(ctx, reader, e); err != nil {
 				return nil, fmt.Errorf("cannot tell which objects %s %s/%s concerns: %w", e.Kind, e.Namespace, e.Name, err)
 			}
@@ -268,26 +290,32 @@ func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
 	return keys, nil
 }
 
-// all reconciles keys, a few at once; the worst class counts.
-func (h *Host) all(ctx context.Context, keys []Key, log *slog.Logger) (plan.Class, string) {
+// all reconciles keys, a few at once; the worst class counts. When little time
+// is left, no further key is begun: done tells how many were.
+func (h *Host) all(ctx context.Context, keys []Key, log *slog.Logger) (done int, worst plan.Class, message string) {
 	results := make([]result, len(keys))
 	slots := make(chan struct{}, h.parallel)
 	var wg sync.WaitGroup
 	for i, key := range keys {
 		slots <- struct{}{}
+		if ends, ok := ctx.Deadline(); i > 0 && ok && time.Until(ends) < spare {
+			<-slots
+			break
+		}
+		done++
 		wg.Go(func() {
 			defer func() { <-slots }()
 			results[i] = h.reconcile(ctx, key, log)
 		})
 	}
 	wg.Wait()
-	class, message := plan.Done, ""
-	for i, res := range results {
-		if worst := worse(class, res.class); worst != class {
-			class, message = worst, keys[i].String()+": "+res.message
+	worst = plan.Done
+	for i, res := range results[:done] {
+		if class := worse(worst, res.class); class != worst {
+			worst, message = class, keys[i].String()+": "+res.message
 		}
 	}
-	return class, message
+	return done, worst, message
 }
 
 func (h *Host) reconcile(ctx context.Context, key Key, log *slog.Logger) result {

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -44,16 +45,18 @@ func ParseMode(s string) (Mode, error) {
 	return "", fmt.Errorf("cannot use mode %q: use apply, plan, observe or unmanaged", s)
 }
 
-// modeOf is the mode for one object. A mode that cannot be read is plan: what
-// a person meant is unknown, so nothing is written and the log says why.
+// modeOf is the mode for one object: the stricter of the function's and the
+// object's own, so that an annotation cannot undo what the operator of the
+// platform set. A mode that cannot be read is plan: what a person meant is
+// unknown, so nothing is written and the log says why.
 func modeOf(function Mode, root *unstructured.Unstructured) (Mode, error) {
-	text, ok := root.GetAnnotations()[AnnotationMode]
-	if !ok {
-		return function, nil
-	}
-	mode, err := ParseMode(text)
+	mode, err := ParseMode(root.GetAnnotations()[AnnotationMode])
 	if err != nil {
-		return ModePlan, fmt.Errorf("annotation %s: %w", AnnotationMode, err)
+		mode, err = ModePlan, fmt.Errorf("annotation %s: %w", AnnotationMode, err)
 	}
-	return mode, nil
+	strictness := []Mode{ModeApply, ModeObserve, ModePlan, ModeUnmanaged}
+	if slices.Index(strictness, function) > slices.Index(strictness, mode) {
+		mode = function
+	}
+	return mode, err
 }

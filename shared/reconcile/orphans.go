@@ -9,6 +9,7 @@ import (
 
 	"github.com/slipway-dev/slipway/shared/apply"
 	"github.com/slipway-dev/slipway/shared/cluster"
+	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
 	"github.com/slipway-dev/slipway/shared/vault"
@@ -19,86 +20,119 @@ import (
 // only touched when its marks name this very installation and a live read
 // finds no object with the owner's UID.
 func (h *Host) collect(ctx context.Context, log *slog.Logger) (plan.Class, string) {
-	if len(h.spec.Children) == 0 {
+	if len(h.spec.Children) == 0 || h.mode != ModeApply {
 		return plan.Done, ""
 	}
 	v := vault.New()
-	reader := read.New(h.clusters, v)
+	clusters := h.clusters.View()
+	reader := read.New(clusters, v)
 	installation, err := reader.ClusterUID(ctx, cluster.Management)
 	if err != nil || installation == "" {
 		log.Debug("orphans are not looked for", "detail", "the installation has no identity: namespace kube-system cannot be read")
 		return plan.Done, ""
 	}
-	owners, err := h.owners(ctx, reader)
+	owners, served, err := h.owners(ctx, reader)
 	if err != nil {
 		return plan.Retry, err.Error()
 	}
-	var doomed []plan.Entry
-	for _, children := range h.spec.Children {
-		items, err := reader.List(ctx, cluster.Management, children.Resource, "", children.Selector)
+	if !served {
+		// No owner is known to be gone where owners cannot be seen.
+		log.Warn("orphans are not looked for", "error", "the API server does not serve "+h.spec.Reconciles.String())
+		return plan.Done, ""
+	}
+	names := []string{cluster.Management}
+	if h.spec.Targets != nil {
+		targets, err := h.spec.Targets(ctx, reader)
 		if err != nil {
 			return plan.Retry, err.Error()
 		}
-		for i := range items {
-			orphan, err := h.orphan(ctx, reader, children, &items[i], installation, owners)
+		names = append(names, targets...)
+	}
+	var doomed []plan.Entry
+	for _, name := range names {
+		found, err := h.orphans(ctx, reader, name, installation, owners)
+		var f *fault.Fault
+		if errors.As(err, &f) && f.Cluster != cluster.Management {
+			log.Debug("orphans are not looked for", "cluster", name, "detail", f.Error())
+			continue
+		}
+		if err != nil {
+			return plan.Retry, err.Error()
+		}
+		doomed = append(doomed, found...)
+	}
+	writer := &apply.Writer{
+		Clusters: clusters, Vault: v, Manager: h.spec.FieldManager(), Log: log,
+		Wrote: func(entry plan.Entry, done plan.Result) { h.metrics.Wrote(string(done), entry.Resource.String()) },
+	}
+	return remove(ctx, writer, doomed)
+}
+
+// orphans are those on one cluster.
+func (h *Host) orphans(ctx context.Context, reader *read.Reader, name, installation string, owners map[Key]string) ([]plan.Entry, error) {
+	var doomed []plan.Entry
+	for _, children := range h.spec.Children {
+		var suspects []*unstructured.Unstructured
+		_, err := reader.Each(ctx, name, children.Resource, children.Selector, func(child *unstructured.Unstructured) {
+			owner, uid, made, ok := children.Owner(child)
+			ours := ok && made == installation && uid != "" && child.GetDeletionTimestamp() == nil
+			if mode, set := child.GetAnnotations()[AnnotationMode]; ours && owners[owner] != uid && (!set || mode == string(ModeApply)) {
+				suspects = append(suspects, child.DeepCopy())
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, child := range suspects {
+			orphan, err := h.orphan(ctx, reader, name, children, child)
 			if err != nil {
-				return plan.Retry, err.Error()
+				return nil, err
 			}
 			if orphan {
 				doomed = append(doomed, plan.Entry{
-					Verb: plan.Delete, Resource: children.Resource, Base: &items[i],
+					Verb: plan.Delete, Cluster: name, Resource: children.Resource, Base: child,
 					Reason: "its " + h.spec.Reconciles.Kind + " is gone",
 				})
 			}
 		}
 	}
-	return h.remove(ctx, v, doomed, log)
+	return doomed, nil
 }
 
-func (h *Host) remove(ctx context.Context, v *vault.Vault, doomed []plan.Entry, log *slog.Logger) (plan.Class, string) {
-	writer := &apply.Writer{
-		Clusters: h.clusters, Vault: v, Manager: h.spec.FieldManager(), Log: log,
-		Wrote: func(entry plan.Entry, done plan.Result) { h.metrics.Wrote(string(done), entry.Resource.String()) },
-	}
+func remove(ctx context.Context, writer *apply.Writer, doomed []plan.Entry) (plan.Class, string) {
 	stage := plan.Plan{}
 	stage.Add("orphans", doomed...)
 	outcomes, err := writer.Run(ctx, stage)
 	if err != nil && !errors.Is(err, apply.ErrConflict) {
 		return plan.Retry, err.Error()
 	}
-	if failed := outcomes.Faults(); err == nil && len(failed) > 0 {
-		return plan.Retry, failed[0].Fault.Error()
+	for _, failed := range outcomes.Faults() {
+		if err == nil && failed.Fault.Cluster == cluster.Management {
+			return plan.Retry, failed.Fault.Error()
+		}
 	}
 	return plan.Done, ""
 }
 
 // owners lists the UIDs of all reconciled objects; what is not among them is
 // read live before anything is believed of it.
-func (h *Host) owners(ctx context.Context, reader *read.Reader) (map[Key]string, error) {
-	items, err := reader.List(ctx, cluster.Management, h.spec.Reconciles, "", "")
-	if err != nil {
-		return nil, err
-	}
-	owners := make(map[Key]string, len(items))
-	for i := range items {
-		owners[Key{Namespace: items[i].GetNamespace(), Name: items[i].GetName()}] = string(items[i].GetUID())
-	}
-	return owners, nil
+func (h *Host) owners(ctx context.Context, reader *read.Reader) (owners map[Key]string, served bool, err error) {
+	owners = map[Key]string{}
+	served, err = reader.Each(ctx, cluster.Management, h.spec.Reconciles, "", func(obj *unstructured.Unstructured) {
+		owners[Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}] = string(obj.GetUID())
+	})
+	return owners, served, err
 }
 
-func (h *Host) orphan(ctx context.Context, reader *read.Reader, children Children, child *unstructured.Unstructured, installation string, owners map[Key]string) (bool, error) {
-	owner, uid, made, ok := children.Owner(child)
-	if !ok || made != installation || uid == "" || child.GetDeletionTimestamp() != nil {
-		return false, nil
-	}
-	if owners[owner] == uid {
-		return false, nil
-	}
+// orphan looks live whether a child's owner is gone and nobody uses the child.
+// An owner of another UID under the same name may adopt it: that is for its own
+// reconcile to say.
+func (h *Host) orphan(ctx context.Context, reader *read.Reader, clusterName string, children Children, child *unstructured.Unstructured) (bool, error) {
+	owner, _, _, _ := children.Owner(child)
 	root, err := reader.Get(ctx, cluster.Management, h.spec.Reconciles, owner.Namespace, owner.Name)
-	if err != nil {
-		return false, err
+	if err != nil || root != nil || children.InUse == nil {
+		return root == nil && err == nil, err
 	}
-	// An owner of another UID under the same name may adopt the child: that is
-	// for its own reconcile to say.
-	return root == nil, nil
+	used, err := children.InUse(ctx, reader, clusterName, child)
+	return !used && err == nil, err
 }

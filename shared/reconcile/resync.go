@@ -57,9 +57,13 @@ func (h *Host) resync(ctx context.Context, r event.Resync, log *slog.Logger) (*c
 	for i := range p.items {
 		keys = append(keys, Key{Namespace: p.items[i].GetNamespace(), Name: p.items[i].GetName()})
 	}
-	class, message := h.all(ctx, keys, log)
-	log.Debug("resync", "page", r.Page, "objects", len(keys), "more", p.token != "", "outcome", class, "detail", message)
-	if p.token == "" {
+	done, class, message := h.all(ctx, keys, log)
+	level := slog.LevelDebug
+	if class == plan.Retry {
+		level = slog.LevelWarn
+	}
+	log.Log(ctx, level, "resync", "page", r.Page, "objects", done, "more", p.token != "" || done < len(keys), "outcome", class, "detail", message)
+	if p.token == "" && done == len(keys) {
 		worst, problem := h.collect(ctx, log)
 		if class = worse(class, worst); class == plan.Retry && message == "" {
 			message = problem
@@ -68,10 +72,12 @@ func (h *Host) resync(ctx context.Context, r event.Resync, log *slog.Logger) (*c
 	}
 	// One object that must be retried does not hold up the pages behind it:
 	// the next resync comes to it again.
-	last := keys[len(keys)-1]
-	next := event.Resync{Function: r.Function, After: last.String(), Continue: p.token, Page: r.Page + 1}
+	next := event.Resync{Function: r.Function, After: keys[done-1].String(), Continue: p.token, Page: r.Page + 1}
+	if done < len(keys) {
+		next.Continue = "" // the token leads behind what was not reached
+	}
 	id := fmt.Sprintf("resync-%s-%d-%d", h.spec.Name, h.now().UnixNano(), next.Page)
-	return h.send(ctx, event.Next(next, id), next.Page, log)
+	return h.send(ctx, event.Next(next, id, h.now()), next.Page, log)
 }
 
 // send answers with the next page's event, or posts it to the broker when the

@@ -45,6 +45,13 @@ type Spec struct {
 	TargetGrants []Grant
 	// Children are the kinds whose orphans a resync removes.
 	Children []Children
+	// Targets connects to the target clusters and names those that orphans are
+	// looked for on, besides the management cluster; nil for none. One that
+	// does not answer is left out until the next resync.
+	Targets func(ctx context.Context, r *read.Reader) ([]string, error)
+	// Connected tells which objects are concerned when a remote cluster comes
+	// or goes; nil: the function is not woken by that.
+	Connected func(ctx context.Context, r *read.Reader, cluster string) ([]Key, error)
 	// Env are the settings of the function, with their defaults, for the
 	// generated Service.
 	Env []EnvVar
@@ -96,6 +103,9 @@ type Children struct {
 	// Owner reads a child's marks: the key and UID of its owner, and the
 	// installation that made it. ok is false for what is not certainly ours.
 	Owner func(child *unstructured.Unstructured) (owner Key, uid, installation string, ok bool)
+	// InUse reports whether somebody else relies on a child whose owner is
+	// gone; such a child stays. Nil: nobody can.
+	InUse func(ctx context.Context, r *read.Reader, cluster string, child *unstructured.Unstructured) (bool, error)
 }
 
 // Function is a declared function together with its three steps.

@@ -16,6 +16,9 @@ import (
 // their own.
 const defaultHealth = ":8081"
 
+// off is how operators are told to serve no metrics.
+const off = "0"
+
 // Health serves /healthz, /readyz and /metrics beside the function's port.
 type Health struct {
 	servers   []*http.Server
@@ -64,7 +67,7 @@ func healthAddresses() []string {
 	for _, name := range []string{"HEALTH_PROBE_BIND_ADDRESS", "METRICS_BIND_ADDRESS"} {
 		address := os.Getenv(name)
 		// Another address on the port that is served already is no other listener.
-		if address == "" || slices.ContainsFunc(addresses, func(a string) bool { return port(a) == port(address) }) || address == defaultHealth {
+		if address == "" || address == off || slices.ContainsFunc(addresses, func(a string) bool { return port(a) == port(address) }) {
 			continue
 		}
 		addresses = append(addresses, address)

@@ -17,6 +17,7 @@ import (
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"github.com/rs/zerolog"
 	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 	function "knative.dev/func-go/cloudevents"
 )
 
@@ -36,15 +37,13 @@ func Main(instance any) {
 	}
 }
 
-type traceKey struct{}
-
 // Middleware adds to Knative's what it lacks: a request that is no CloudEvent
 // is answered 400 (it says 415, which a broker does not know), and the trace
 // context of the request reaches the handler.
 func Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && !isCloudEvent(r) {
-			http.Error(w, "the request is no CloudEvent: neither the header Ce-Id nor a content type of application/cloudevents", http.StatusBadRequest)
+			http.Error(w, "the request is no CloudEvent: neither the header Ce-Specversion nor a content type of application/cloudevents", http.StatusBadRequest)
 			return
 		}
 		if err := checkStructured(w, r); err != nil {
@@ -52,7 +51,7 @@ func Middleware(next http.Handler) http.Handler {
 			return
 		}
 		ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
-		next.ServeHTTP(w, r.WithContext(context.WithValue(ctx, traceKey{}, true)))
+		next.ServeHTTP(w, r.WithContext(ctx))
 	})
 }
 
@@ -71,6 +70,9 @@ func isStructured(r *http.Request) bool {
 func checkStructured(w http.ResponseWriter, r *http.Request) error {
 	if r.Body == nil {
 		return nil
+	}
+	if r.ContentLength > maxBody {
+		return fmt.Errorf("its body of %d bytes is longer than %d", r.ContentLength, maxBody)
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 	if !isStructured(r) {
@@ -91,7 +93,7 @@ func checkStructured(w http.ResponseWriter, r *http.Request) error {
 // TraceParent gives a context the trace of an event: that of the HTTP request
 // if there was one, else the event's own extension.
 func TraceParent(ctx context.Context, ce cloudevents.Event) context.Context {
-	if ctx.Value(traceKey{}) != nil {
+	if trace.SpanContextFromContext(ctx).IsValid() {
 		return ctx
 	}
 	carrier := propagation.MapCarrier{}

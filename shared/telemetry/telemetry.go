@@ -96,8 +96,8 @@ func (m *Metrics) instruments() error {
 	m.duration, errs[0] = meter.Float64Histogram("slipway_reconcile_duration_seconds",
 		metric.WithDescription("Time of one reconcile, by class and reason of its outcome."),
 		metric.WithExplicitBucketBoundaries(.002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 25))
-	m.reads, errs[1] = meter.Int64Counter("slipway_api_reads", metric.WithDescription("Requests that read."))
-	m.writes, errs[2] = meter.Int64Counter("slipway_api_writes", metric.WithDescription("Requests that changed an object, by result and resource."))
+	m.reads, errs[1] = meter.Int64Counter("slipway_api_reads", metric.WithDescription("Reads that decisions were made on."))
+	m.writes, errs[2] = meter.Int64Counter("slipway_api_writes", metric.WithDescription("Requests that changed an object, and dry-runs, by result and resource."))
 	m.events, errs[3] = meter.Int64Counter("slipway_events", metric.WithDescription("CloudEvents received, by type and answer."))
 	return errors.Join(errs[:]...)
 }
@@ -132,7 +132,15 @@ func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// Flush sends what has not been sent. It is called once, at the stop.
+// flushTimeout bounds the last push: a dead collector must not hold the stop.
+const flushTimeout = 5 * time.Second
+
+// Flush sends what has not been sent, metrics and traces side by side. It is
+// called once, at the stop.
 func (m *Metrics) Flush(ctx context.Context) error {
-	return errors.Join(m.traces.Shutdown(ctx), m.meters.Shutdown(ctx))
+	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	traces := make(chan error, 1)
+	go func() { traces <- m.traces.Shutdown(ctx) }()
+	return errors.Join(m.meters.Shutdown(ctx), <-traces)
 }

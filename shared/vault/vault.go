@@ -7,12 +7,15 @@
 package vault
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -102,11 +105,12 @@ func (v *Vault) Scrub(text string) string {
 		if len(secret) < scrubMin {
 			continue
 		}
-		forms = append(forms, secret, base64.StdEncoding.EncodeToString([]byte(secret)))
-		// Servers quote values: line breaks arrive escaped, or one line at a time.
+		forms = append(forms, base64.StdEncoding.EncodeToString([]byte(secret)))
+		forms = append(forms, spellings(secret)...)
+		// A server may show one line of a longer value.
 		for line := range strings.Lines(secret) {
-			if line = strings.TrimSpace(line); len(line) >= 2*scrubMin {
-				forms = append(forms, line)
+			if line = strings.TrimSpace(line); len(line) >= scrubMin {
+				forms = append(forms, spellings(line)...)
 			}
 		}
 	}
@@ -115,6 +119,21 @@ func (v *Vault) Scrub(text string) string {
 		text = strings.ReplaceAll(text, form, scrubbed)
 	}
 	return text
+}
+
+// spellings are the forms in which servers show a value: as it is, quoted by
+// Go, and quoted as JSON.
+func spellings(secret string) []string {
+	forms := []string{secret, strings.Trim(strconv.Quote(secret), `"`)}
+	for _, escapeHTML := range []bool{true, false} {
+		var quoted bytes.Buffer
+		encoder := json.NewEncoder(&quoted)
+		encoder.SetEscapeHTML(escapeHTML)
+		if encoder.Encode(secret) == nil {
+			forms = append(forms, strings.Trim(quoted.String(), "\"\n"))
+		}
+	}
+	return forms
 }
 
 // SealObject replaces the secret strings of an object, in place.

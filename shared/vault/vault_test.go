@@ -107,6 +107,13 @@ func TestScrubRemovesSecretsFromErrorTexts(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
+	v.Seal("#cloud-config\npassword: \"hunter2-very-secret\"\npw: ab12")
+	quoted := fmt.Sprintf("Invalid value: %q", "#cloud-config\npassword: \"hunter2-very-secret\"\npw: ab12")
+	for _, text := range []string{quoted, "line: " + `password: \"hunter2-very-secret\"`, "just pw: ab12"} {
+		if got := v.Scrub(text); strings.Contains(got, "hunter2") || strings.Contains(got, "ab12") {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
 	if got := v.Scrub("abc is three letters"); got != "abc is three letters" {
 		t.Errorf("a secret of three letters makes texts unreadable: %q", got)
 	}

@@ -152,48 +152,11 @@ func throughput(ctx context.Context, root string, r *report) error {
 		return err
 	}
 	host := reconcile.New(machinevm.Declare(settings), reconcile.Options{Config: config, Log: slog.New(slog.DiscardHandler)})
-
-	if err := kube.Apply(ctx, c.Config, machine(pattern)); err != nil {
+	all, writes, err := record(ctx, c, host, rec, r)
+	if err != nil {
 		return err
 	}
-	rec.on.Store(true)
-	if err := handle(ctx, host, pattern); err != nil {
-		return err
-	}
-	recorded := rec.take()
-	if os.Getenv("BENCH_REQUESTS") != "" {
-		for _, req := range recorded {
-			fmt.Fprintln(os.Stderr, req.method, req.url)
-		}
-	}
-	// The status follows the objects once more, then nothing is left to do.
-	if err := handle(ctx, host, pattern); err != nil {
-		return err
-	}
-	rec.take()
-	if err := handle(ctx, host, pattern); err != nil {
-		return err
-	}
-	for _, req := range rec.take() {
-		if req.isWrite() {
-			r.FixpointWrites++
-		} else {
-			r.FixpointReads++
-		}
-	}
-	rec.on.Store(false)
-	var writes []request
-	for i := range recorded {
-		if recorded[i].body, err = unversioned(recorded[i].body); err != nil {
-			return err
-		}
-		if recorded[i].isWrite() {
-			writes = append(writes, recorded[i])
-		}
-	}
-	r.Objects, r.RequestsPerObject, r.WritesPerObject = objects, len(recorded), len(writes)
-
-	httpClient, err := rest.HTTPClientFor(c.Config)
+	raw, err := rest.HTTPClientFor(c.Config)
 	if err != nil {
 		return err
 	}
@@ -201,16 +164,52 @@ func throughput(ctx context.Context, root string, r *report) error {
 	if err != nil {
 		return err
 	}
-	same, err := timed(ctx, c, "same", func(ctx context.Context, name string) error { return replay(ctx, httpClient, recorded, name) })
+	same, err := timed(ctx, c, "same", func(ctx context.Context, name string) error { return replay(ctx, raw, all, name) })
 	if err != nil {
 		return err
 	}
-	alone, err := timed(ctx, c, "alone", func(ctx context.Context, name string) error { return replay(ctx, httpClient, writes, name) })
+	alone, err := timed(ctx, c, "alone", func(ctx context.Context, name string) error { return replay(ctx, raw, writes, name) })
 	if err != nil {
 		return err
 	}
 	r.ThroughputRatio, r.WritesOnlyRatio = same.Seconds()/ours.Seconds(), alone.Seconds()/ours.Seconds()
 	return nil
+}
+
+// record keeps the requests of one creation, for the raw client, and counts
+// those of a reconcile that has nothing to do.
+func record(ctx context.Context, c *kube.Cluster, host *reconcile.Host, rec *recorder, r *report) (all, writes []request, err error) {
+	if err := kube.Apply(ctx, c.Config, machine(pattern)); err != nil {
+		return nil, nil, err
+	}
+	rec.on.Store(true)
+	defer rec.on.Store(false)
+	// The status follows the objects once more, then nothing is left to do.
+	var rounds [3][]request
+	for i := range rounds {
+		if err := handle(ctx, host, pattern); err != nil {
+			return nil, nil, err
+		}
+		rounds[i] = rec.take()
+	}
+	for _, req := range rounds[2] {
+		if req.isWrite() {
+			r.FixpointWrites++
+		} else {
+			r.FixpointReads++
+		}
+	}
+	all = rounds[0]
+	for i := range all {
+		if all[i].body, err = unversioned(all[i].body); err != nil {
+			return nil, nil, err
+		}
+		if all[i].isWrite() {
+			writes = append(writes, all[i])
+		}
+	}
+	r.Objects, r.RequestsPerObject, r.WritesPerObject = objects, len(all), len(writes)
+	return all, writes, nil
 }
 
 // timed creates Machines, and then times what is done for each of them.

@@ -86,7 +86,8 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 		t.Fatal(err)
 	}
 	select {
-	case <-ended:
+	case err := <-ended:
+		t.Logf("make run ended: %v", err)
 	case <-time.After(patience):
 		t.Fatal("Ctrl-C did not end it")
 	}

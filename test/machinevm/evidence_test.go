@@ -111,8 +111,16 @@ func (e *evidence) note(t *testing.T, req kubetest.Request) {
 		e.findings = append(e.findings, fmt.Sprintf("%s: the ServiceAccount may not %s", t.Name(), req))
 		return
 	}
-	e.used[right{group: req.Group, resource: resource, verb: req.Verb}] = true
-	e.used[right{group: req.Group, resource: resource, verb: req.Verb, name: req.Name}] = true
+	verbs := []string{req.Verb}
+	if req.Apply && req.Status == http.StatusCreated {
+		// The server asks for both rights of an apply that makes an object.
+		verbs = append(verbs, "create")
+	}
+	for _, verb := range verbs {
+		for _, name := range []string{"", req.Name} {
+			e.used[right{group: req.Group, resource: resource, verb: verb, name: name}] = true
+		}
+	}
 }
 
 func (e *evidence) refused() []string {

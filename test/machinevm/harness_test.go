@@ -353,7 +353,7 @@ func (f *function) insist(ce cloudevents.Event) {
 // answers with until the last.
 func (f *function) resync() {
 	f.t.Helper()
-	ce := event.Next(event.Resync{Function: machinevm.Name}, "resync")
+	ce := event.Next(event.Resync{Function: machinevm.Name}, "resync", time.Now())
 	for {
 		reply, err := f.Handle(context.WithoutCancel(f.t.Context()), ce)
 		if reply == nil {
@@ -449,18 +449,11 @@ func (w *world) create(manifests ...string) *unstructured.Unstructured {
 // machine makes a Machine with a spec.
 func (w *world) machine(name, spec string) *unstructured.Unstructured {
 	w.t.Helper()
-	obj := parse(w.t, "{apiVersion: vitistack.io/v1alpha1, kind: Machine}")
-	fields := map[string]any{}
-	if err := yaml.Unmarshal([]byte(spec), &fields); err != nil {
+	raw, err := yaml.YAMLToJSON([]byte(spec))
+	if err != nil {
 		w.t.Fatalf("%v in %s", err, spec)
 	}
-	obj.SetName(name)
-	obj.Object["spec"] = fields
-	raw, err := obj.MarshalJSON()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return w.create(string(raw))
+	return w.create(fmt.Sprintf(`{"apiVersion": "vitistack.io/v1alpha1", "kind": "Machine", "metadata": {"name": %q}, "spec": %s}`, name, raw))
 }
 
 // patch changes an object as a person would.

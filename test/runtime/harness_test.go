@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
@@ -188,7 +189,7 @@ func send(ctx context.Context, h *reconcile.Host, ce cloudevents.Event) int {
 // resync plays the broker: it sends the pages that the function answers with.
 // It returns the last answer and the number of pages.
 func resync(ctx context.Context, h *reconcile.Host) (status, pages int) {
-	ce := event.Next(event.Resync{Function: "widget"}, "resync")
+	ce := event.Next(event.Resync{Function: "widget"}, "resync", time.Unix(0, 0))
 	for {
 		pages++
 		reply, err := h.Handle(ctx, ce)

@@ -45,6 +45,8 @@ type Printer struct {
 // Copy prints everything from r until it ends. ready is called with the raw
 // line of the first "ready" message.
 func (p *Printer) Copy(r io.Reader, ready func([]byte)) {
+	// Whatever ends the scan, the writer must not block.
+	defer func() { _, _ = io.Copy(io.Discard, r) }()
 	scanner := bufio.NewScanner(r)
 	scanner.Buffer(make([]byte, 0, 64<<10), 4<<20)
 	for scanner.Scan() {

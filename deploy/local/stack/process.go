@@ -33,6 +33,8 @@ func start(data, name string, cmd *exec.Cmd) (*process, error) {
 	}
 	// A group of its own: Ctrl-C goes to us alone, and we stop in order.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	// A grandchild that keeps the output open must not keep us waiting.
+	cmd.WaitDelay = time.Second
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot start %s: %w", name, err), log.Close())
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -75,6 +76,11 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 	functions, err := build.Functions(opts.Root)
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range opts.Disable {
+		if !slices.Contains(functions, name) {
+			return nil, fmt.Errorf("cannot disable function %q: there are %s", name, strings.Join(functions, ", "))
+		}
 	}
 	if err := build.Binaries(ctx, build.Options{Root: opts.Root, Out: opts.Progress}, append(Binaries, functions...)...); err != nil {
 		return nil, err
@@ -217,14 +223,17 @@ func (s *Stack) eventing(ctx context.Context, manifests []*unstructured.Unstruct
 	s.processes = append(s.processes, p)
 	go func() { <-p.done; _ = writer.Close() }()
 	ready := make(chan struct{})
+	var once sync.Once
 	s.drained.Go(func() {
 		s.printer.Copy(reader, func(raw []byte) {
 			var addresses struct {
 				Ingress string `json:"ingress"`
 			}
 			_ = json.Unmarshal(raw, &addresses)
-			s.Broker = strings.TrimSuffix(addresses.Ingress, "/") + "/" + Namespace + "/default"
-			close(ready)
+			once.Do(func() {
+				s.Broker = strings.TrimSuffix(addresses.Ingress, "/") + "/" + Namespace + "/default"
+				close(ready)
+			})
 		})
 	})
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
@@ -307,7 +316,7 @@ func names(objects []*unstructured.Unstructured) []string {
 func (s *Stack) Resync(ctx context.Context) error {
 	for _, spec := range slipway.Specs() {
 		id := fmt.Sprintf("resync-%s-%d", spec.Name, time.Now().UnixNano())
-		next := event.Next(event.Resync{Function: spec.Name}, id)
+		next := event.Next(event.Resync{Function: spec.Name}, id, time.Now())
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Broker, strings.NewReader(string(next.Data())))
 		if err != nil {
 			return fmt.Errorf("cannot ask for a resync: %w", err)
@@ -339,6 +348,29 @@ func (s *Stack) Apply(ctx context.Context, objects ...*unstructured.Unstructured
 func (s *Stack) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
 	return output(ctx, s.opts.Root, nil, filepath.Join(s.bin, "kube"),
 		append([]string{"kubectl", "--kubeconfig", s.Cluster.Kubeconfig}, args...)...)
+}
+
+// Failed waits until a part of the stack ends by itself, or the context does;
+// the error names the part and its log.
+func (s *Stack) Failed(ctx context.Context) error {
+	ended := make(chan error, len(s.processes)+1)
+	for _, p := range s.processes {
+		go func() {
+			select {
+			case <-p.done:
+				ended <- fmt.Errorf("%s ended by itself (%w); its log: %s", p.name, p.err, p.log.Name())
+			case <-ctx.Done():
+			}
+		}()
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-s.Cluster.Done():
+		return fmt.Errorf("the API server ended by itself: %w", s.Cluster.Err())
+	case <-ctx.Done():
+		return nil
+	}
 }
 
 // Stop ends everything in reverse order. The state stays in the data

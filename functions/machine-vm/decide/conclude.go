@@ -34,10 +34,29 @@ func Conclude(now time.Time, in Input, known plan.Answers, outcomes plan.Outcome
 	if v.vmName != "" {
 		c.LogFields["vm"] = v.vmName
 	}
+	if v.in.Target.Config != "" {
+		c.LogFields["kubevirtConfig"] = v.in.Target.Config
+	}
 	if p := first(v.problems); p != nil {
 		c.LogFields["error_type"] = p.Reason
 	}
+	if v.in.Target.Automatic && assigned(outcomes, v.in.Target.Config) {
+		c.Log = append(c.Log, "Automatically assigned KubevirtConfig to machine")
+	}
 	return c
+}
+
+// assigned tells whether the Machine's cluster was noted on it just now.
+func assigned(outcomes plan.Outcomes, config string) bool {
+	for _, o := range outcomes {
+		e := o.Entry
+		if e.Resource.String() == kinds.Machines.String() && o.Result == plan.Configured && e.Base != nil && e.Object != nil &&
+			e.Object.GetAnnotations()[v1alpha1.AnnotationKubevirtConfig] == config &&
+			e.Base.GetAnnotations()[v1alpha1.AnnotationKubevirtConfig] != config {
+			return true
+		}
+	}
+	return false
 }
 
 // released tells whether the finalizers have been taken off.
@@ -111,6 +130,8 @@ func replaced(objects []unstructured.Unstructured, obj *unstructured.Unstructure
 func (v *view) class(ready v1alpha1.MachineCondition) plan.Class {
 	p := first(v.problems)
 	switch {
+	case v.in.Target.Undecided:
+		return plan.Retry
 	case p != nil && !p.Waiting:
 		return plan.Terminal
 	case p != nil, v.in.Target.Unreachable != nil, v.deleting():

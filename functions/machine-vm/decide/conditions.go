@@ -220,7 +220,7 @@ func (v *view) readyUnreachable() (verdict, bool) {
 	if f == nil {
 		return verdict{}, false
 	}
-	return unknown(v1alpha1.ReasonClusterUnreachable, fmt.Sprintf("cluster %q does not answer: %s", v.in.Target.Config, f.Message)), true
+	return unknown(v1alpha1.ReasonClusterUnreachable, fmt.Sprintf("cluster %q does not answer: %s", firstOf(f.Cluster, v.in.Target.Config), f.Message)), true
 }
 
 func (v *view) readyProblem() (verdict, bool) {

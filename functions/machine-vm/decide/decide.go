@@ -8,6 +8,7 @@ import (
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
 
@@ -38,6 +39,9 @@ func look(in Input, known plan.Answers) *view {
 func (v *view) realise() {
 	if v.blind = !v.reachable(); v.blind {
 		return
+	}
+	if conflict := v.in.Target.Conflict; conflict != nil {
+		v.problem(*conflict)
 	}
 	for _, f := range v.in.Faults {
 		v.refused(f)
@@ -101,6 +105,31 @@ func (v *view) resolveSpec() {
 	v.checkClaims()
 	v.newClaims()
 	v.resolveCloudInit()
+	v.resolveNamespace()
+}
+
+// resolveNamespace sees to the namespace on another cluster, which nobody else
+// creates. Where a virtual machine is, it exists.
+func (v *view) resolveNamespace() {
+	if v.in.Target.Same || v.vm != nil || v.stopped() {
+		return
+	}
+	answer, ok := v.ask(plan.Need{Cluster: v.in.Target.Cluster, Resource: kind.Namespaces, Name: v.namespace})
+	if !ok {
+		return
+	}
+	if ns := answer.Object; ns != nil {
+		if ns.GetDeletionTimestamp() != nil {
+			v.problem(terminating(PartVM, kind.Namespaces.Kind, v.namespace))
+		}
+		return
+	}
+	ns := &unstructured.Unstructured{Object: map[string]any{}}
+	ns.SetGroupVersionKind(kind.Namespaces.GVK())
+	ns.SetName(v.namespace)
+	ns.SetLabels(map[string]string{v1alpha1.LabelManagedBy: v.in.Settings.ManagedBy})
+	v.createObject(kind.Namespaces, ns, &v.namespaces, "the cluster has no namespace for the Machine")
+	v.namespaces[0].Shared = true
 }
 
 // stopped tells whether a problem forbids writing.
@@ -124,14 +153,15 @@ func (v *view) planWrites() {
 	}
 	if v.stopped() {
 		v.attachments, v.claims, v.secrets, v.growth = nil, nil, nil, nil
-		v.vms, v.leftovers, v.notes = nil, nil, nil
+		v.vms, v.leftovers, v.notes, v.namespaces = nil, nil, nil, nil
 	}
 	if !v.enforced {
 		v.attachments, v.claims, v.secrets, v.growth = nil, nil, nil, nil
 	}
 	if v.vm != nil || !v.stopped() || len(v.records) > 0 {
-		v.plan.Add("finalizer", v.finalizer()...)
+		v.plan.Add("finalizer", v.hold()...)
 	}
+	v.plan.Add("namespace", v.namespaces...)
 	v.plan.Add("record", v.records...)
 	v.plan.Add("networks", v.attachments...)
 	v.plan.Add("claims", append(v.remarkedClaims(), v.claims...)...)
@@ -150,18 +180,24 @@ func isFinalizer(name string) bool {
 	return name == v1alpha1.MachineFinalizer || name == v1alpha1.UpstreamMachineFinalizer
 }
 
-// finalizer holds the Machine before anything is made for it.
-func (v *view) finalizer() []plan.Entry {
+// hold keeps the Machine, and notes its cluster on it, before anything is made
+// for it: whatever is made can be found again.
+func (v *view) hold() []plan.Entry {
 	machine := v.in.Machine
-	if slices.Contains(machine.GetFinalizers(), v1alpha1.MachineFinalizer) {
+	held := machine.DeepCopy()
+	reason := ""
+	if config := v.in.Target.Config; config != "" && v.in.Target.Conflict == nil && machine.GetAnnotations()[v1alpha1.AnnotationKubevirtConfig] != config {
+		held.SetAnnotations(with(machine.GetAnnotations(), map[string]string{v1alpha1.AnnotationKubevirtConfig: config}))
+		reason = "the Machine's cluster is noted on it"
+	}
+	if !slices.Contains(machine.GetFinalizers(), v1alpha1.MachineFinalizer) {
+		held.SetFinalizers(append(held.GetFinalizers(), v1alpha1.MachineFinalizer))
+		reason = "the Machine is held until everything made for it is gone"
+	}
+	if reason == "" {
 		return nil
 	}
-	held := machine.DeepCopy()
-	held.SetFinalizers(append(held.GetFinalizers(), v1alpha1.MachineFinalizer))
-	return []plan.Entry{{
-		Verb: plan.Patch, Resource: kinds.Machines, Base: machine, Object: held,
-		Reason: "the Machine is held until everything made for it is gone",
-	}}
+	return []plan.Entry{{Verb: plan.Patch, Resource: kinds.Machines, Base: machine, Object: held, Reason: reason}}
 }
 
 // remarkedClaims are the own claims that record another UID: the supervisor

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -28,7 +29,11 @@ func (v *view) dismantle() {
 			v.blind = true
 			return
 		}
-		if v.in.Target.Unreachable != nil || !v.dismantleTarget() {
+		if v.in.Target.Unreachable != nil || (!v.in.Target.Nothing && !v.dismantleTarget()) {
+			return
+		}
+		if v.in.Target.More {
+			v.plan.Continue = true // another cluster comes next
 			return
 		}
 	}
@@ -134,12 +139,16 @@ func (v *view) ownLeftovers() ([]plan.Entry, bool) {
 // counts as none there.
 func (v *view) otherVMs() ([]unstructured.Unstructured, bool) {
 	need := v.allVMs()
-	if answer, known := v.known.To(need); known && answer.Fault != nil {
+	if answer, known := v.known.To(need); known && answer.Fault != nil && answer.Fault.Class != fault.Unavailable {
 		return nil, true
 	}
 	answer, ok := v.ask(need)
 	return answer.Items, ok
 }
+
+// ClaimUser is the first of some virtual machines that uses a claim; empty when
+// none does.
+func ClaimUser(vms []unstructured.Unstructured, claim string) string { return userOf(vms, claim) }
 
 func userOf(vms []unstructured.Unstructured, claim string) string {
 	for _, vm := range sorted(vms) {

@@ -115,10 +115,20 @@ type Target struct {
 	Same bool
 	// KubeVirtMissing tells that the cluster does not serve virtual machines.
 	KubeVirtMissing bool
+	// Automatic tells that nobody has named the KubevirtConfig: it was found.
+	Automatic bool
 	// Problem is why there is no cluster.
 	Problem *Problem
+	// Conflict is why the Machine's objects stay where they are although it is
+	// to run elsewhere.
+	Conflict *Problem
 	// Unreachable is set when the cluster did not answer.
 	Unreachable *fault.Fault
+	// Undecided tells that it is not even known whether that cluster counts.
+	Undecided bool
+	// Nothing tells, of a Machine that goes, that no cluster holds anything of
+	// it; More that another one may, besides this.
+	Nothing, More bool
 }
 
 // find is the object of a name among objects of one namespace, or nil.

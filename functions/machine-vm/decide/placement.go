@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
+	"github.com/slipway-dev/slipway/shared/fault"
+	"github.com/slipway-dev/slipway/shared/plan"
 )
 
 // Served is what a placement must know of the management cluster.
@@ -17,104 +19,229 @@ type Served struct {
 	Configs []unstructured.Unstructured
 }
 
-// Place chooses the cluster of a Machine.
-//
-// NOTE: clusters other than the management cluster are not reached yet: a
-// Machine that is placed on one gets a terminal problem that says so.
-func Place(machine *unstructured.Unstructured, settings Settings, served Served) Target {
-	if machine.GetDeletionTimestamp() != nil {
-		return placeDeletion(machine, settings, served)
+// Management stands for the management cluster among the clusters that are
+// looked at.
+const Management = ""
+
+// Wish is where a Machine's objects shall lie, as far as that follows without
+// a look at any other cluster.
+type Wish struct {
+	// Config is the KubevirtConfig that is wished for. Empty: the management
+	// cluster, or whatever the search finds.
+	Config string
+	// Automatic tells that nobody has named it.
+	Automatic bool
+	// Search are the clusters to search for the Machine's objects.
+	Search []string
+	// Moved tells that the Machine may still have objects on cluster Old.
+	Moved bool
+	Old   string
+	// Problem is why there is nothing to wish for.
+	Problem *Problem
+
+	// missing: the management cluster does not serve virtual machines.
+	missing bool
+	// found are the KubevirtConfigs to choose from, for messages.
+	found []string
+}
+
+// Clusters are those to be looked at before the placement is certain, in a
+// fixed order.
+func (w Wish) Clusters() []string {
+	names := slices.Clone(w.Search)
+	if w.Problem == nil && w.Config != "" {
+		names = appendNew(names, w.Config)
 	}
-	configs := usable(served.Configs, settings)
-	name, named := stated(machine)
-	switch {
-	case named:
-		return placeAt(name, configs)
+	if w.Moved {
+		names = appendNew(names, w.Old)
+	}
+	return names
+}
+
+// Searches tells whether the Machine's objects on a cluster decide about it.
+func (w Wish) Searches(name string) bool {
+	return slices.Contains(w.Search, name) || (w.Moved && w.Old == name)
+}
+
+// Sight is what was seen of a cluster.
+type Sight struct {
+	// Cluster is its KubevirtConfig, or Management.
+	Cluster string
+	// Connection tells why it could not be asked at all.
+	Connection plan.Connection
+	// Unreachable is set when it did not answer.
+	Unreachable *fault.Fault
+	// UID identifies the cluster; empty when that cannot be read.
+	UID string
+	// Same tells that it is the cluster that holds the Machine.
+	Same bool
+	// KubeVirt tells that it serves virtual machines.
+	KubeVirt bool
+	// VMs and Claims are those that may be the Machine's, where they were
+	// searched. Faults are reads that the cluster refused.
+	VMs, Claims []unstructured.Unstructured
+	Faults      []fault.Fault
+}
+
+// Wishes chooses by what the Machine and the environment say.
+func Wishes(machine *unstructured.Unstructured, settings Settings, served Served) Wish {
+	if machine.GetDeletionTimestamp() != nil {
+		return wishDeletion(machine, settings, served)
+	}
+	name := stated(machine)
+	wish := Wish{missing: !served.VirtualMachines}
+	placedHere := settings.SingleCluster != SingleFalse && served.VirtualMachines && wasPlacedHere(machine)
+	switch configs := usable(served.Configs, settings); {
+	case name != "":
+		wish.Config = name
 	case settings.SingleCluster == SingleTrue:
-		return here(served)
-	case settings.SingleCluster == SingleAuto && text(machine.Object, "status", "vmName") != "" && served.VirtualMachines:
-		// The Machine was placed here before the first KubevirtConfig came: a
-		// placed Machine never moves by itself.
-		return here(served)
+		return wish
 	case settings.DefaultConfig != "":
-		return placeAt(settings.DefaultConfig, configs)
+		wish.Config, wish.Automatic = settings.DefaultConfig, true
 	case settings.SingleCluster == SingleAuto && len(configs) == 0 && (served.VirtualMachines || !served.KubevirtConfigs):
-		return here(served)
+		return wish
 	case len(configs) == 0:
-		return nowhere(v1alpha1.ReasonKubevirtConfigNotFound,
+		wish.Problem = placementProblem(v1alpha1.ReasonKubevirtConfigNotFound,
 			"Machine has no KubevirtConfig reference and no KubevirtConfigs are available")
 	case len(configs) == 1:
-		return placeAt(configs[0], configs)
+		wish.Config, wish.Automatic = configs[0], true
+	default:
+		wish.Search, wish.Automatic, wish.found = configs, true, configs
 	}
-	return nowhere(v1alpha1.ReasonPlacementAmbiguous, fmt.Sprintf(
-		"Machine has no KubevirtConfig reference and %d configs are available - cannot determine placement: set spec.kubevirtConfigRef to one of %s",
-		len(configs), quoted(configs),
-	))
+	if wish.Config != "" && !exists(wish.Config, served.Configs, settings) {
+		wish.Problem = notThere(wish.Config)
+	}
+	old := text(machine.Object, "status", "kubevirtConfigRef")
+	switch {
+	case old != "" && old != wish.Config:
+		wish.Old, wish.Moved = old, exists(old, served.Configs, settings)
+		if !wish.Moved && holds(machine) {
+			wish.Problem = placementProblem(v1alpha1.ReasonPlacementConflict, fmt.Sprintf(
+				"the Machine was placed on KubevirtConfig %q, which does not exist any more, so nobody can tell what is there: create it again, or make a new Machine", old))
+		}
+	case old == "" && placedHere:
+		wish.Moved, wish.Old = true, Management
+	}
+	return wish
 }
 
 // stated is the KubevirtConfig that the Machine itself names, in the order in
 // which the places count.
-func stated(machine *unstructured.Unstructured) (string, bool) {
-	for _, name := range []string{
+func stated(machine *unstructured.Unstructured) string {
+	return firstOf(
 		text(machine.Object, "spec", "kubevirtConfigRef"),
 		machine.GetAnnotations()[v1alpha1.AnnotationKubevirtConfig],
 		text(machine.Object, "status", "kubevirtConfigRef"),
-	} {
+	)
+}
+
+// Stated tells whether the Machine itself names a KubevirtConfig.
+func Stated(machine *unstructured.Unstructured) bool { return stated(machine) != "" }
+
+func firstOf(names ...string) string {
+	for _, name := range names {
 		if name != "" {
-			return name, true
+			return name
 		}
 	}
-	return "", false
+	return ""
 }
 
-func here(served Served) Target { return Target{Same: true, KubeVirtMissing: !served.VirtualMachines} }
-
-func nowhere(reason, message string) Target {
-	return Target{Problem: &Problem{Part: PartPlacement, Reason: reason, Message: message}}
+// wasPlacedHere tells that the Machine may have been placed on the management
+// cluster before the first KubevirtConfig came: it is held, or has a virtual
+// machine, and no cluster is noted on it.
+func wasPlacedHere(machine *unstructured.Unstructured) bool {
+	return machine.GetAnnotations()[v1alpha1.AnnotationKubevirtConfig] == "" &&
+		(text(machine.Object, "status", "vmName") != "" || slices.Contains(machine.GetFinalizers(), v1alpha1.MachineFinalizer))
 }
 
-func placeAt(name string, configs []string) Target {
-	if !slices.Contains(configs, name) {
-		return nowhere(v1alpha1.ReasonKubevirtConfigNotFound,
-			fmt.Sprintf("KubevirtConfig %q does not exist: create it, or name another in spec.kubevirtConfigRef", name))
+// wishDeletion is where the objects of a Machine that goes are looked for:
+// what was recorded counts before what was asked for.
+func wishDeletion(machine *unstructured.Unstructured, settings Settings, served Served) Wish {
+	wish := Wish{missing: !served.VirtualMachines}
+	name := firstOf(
+		text(machine.Object, "status", "kubevirtConfigRef"),
+		machine.GetAnnotations()[v1alpha1.AnnotationKubevirtConfig],
+		text(machine.Object, "spec", "kubevirtConfigRef"),
+	)
+	if name != "" {
+		wish.Config = name
+		if !exists(name, served.Configs, settings) {
+			wish.Problem = notThere(name)
+			wish.Problem.Message = clip(wish.Problem.Message, messageMax/2) + wayOut
+		}
+		return wish
 	}
-	target := nowhere(v1alpha1.ReasonKubevirtConfigInvalid,
-		fmt.Sprintf("KubevirtConfig %q is another cluster, which this version cannot reach: remove the reference to run the Machine here", name))
-	target.Config = name
-	return target
+	var configs []string
+	for i := range served.Configs {
+		if counts(&served.Configs[i], settings) {
+			configs = append(configs, served.Configs[i].GetName())
+		}
+	}
+	slices.Sort(configs)
+	if settings.SingleCluster == SingleTrue || (len(configs) == 0 && settings.SingleCluster != SingleFalse) {
+		return wish // only the management cluster can hold anything
+	}
+	wish.Search, wish.found = configs, configs
+	if settings.SingleCluster != SingleFalse && served.VirtualMachines {
+		wish.Search = append([]string{Management}, configs...)
+	}
+	wish.Automatic = true
+	return wish
 }
 
-// usable are the names of the KubevirtConfigs that count, sorted: not those
-// that go, and, where an older CRD is namespaced, those of one namespace.
+// wayOut is how a person gives up what is on a cluster that is gone.
+const wayOut = ": or give up what is there by annotation " + v1alpha1.AnnotationAbandonRemote + `: "true"`
+
+func notThere(name string) *Problem {
+	return placementProblem(v1alpha1.ReasonKubevirtConfigNotFound,
+		fmt.Sprintf("KubevirtConfig %q does not exist: create it, or name another in spec.kubevirtConfigRef", name))
+}
+
+func placementProblem(reason, message string) *Problem {
+	return &Problem{Part: PartPlacement, Reason: reason, Message: message}
+}
+
+// counts tells whether a KubevirtConfig is one of ours: where an older CRD is
+// namespaced, those of one namespace are.
+func counts(config *unstructured.Unstructured, settings Settings) bool {
+	ns := config.GetNamespace()
+	return ns == "" || ns == settings.ConfigsNamespace
+}
+
+// ConfigNamed is the KubevirtConfig of a name, or nil.
+func ConfigNamed(name string, configs []unstructured.Unstructured, settings Settings) *unstructured.Unstructured {
+	for i := range configs {
+		if configs[i].GetName() == name && counts(&configs[i], settings) {
+			return &configs[i]
+		}
+	}
+	return nil
+}
+
+// exists tells whether a named KubevirtConfig is there: also one that goes,
+// since what lies on its cluster still has to be looked after.
+func exists(name string, configs []unstructured.Unstructured, settings Settings) bool {
+	return ConfigNamed(name, configs, settings) != nil
+}
+
+// usable are the names of the KubevirtConfigs that may be chosen, sorted.
 func usable(configs []unstructured.Unstructured, settings Settings) []string {
 	var names []string
 	for i := range configs {
-		ns := configs[i].GetNamespace()
-		if configs[i].GetDeletionTimestamp() != nil || (ns != "" && ns != settings.ConfigsNamespace) {
-			continue
+		if configs[i].GetDeletionTimestamp() == nil && counts(&configs[i], settings) {
+			names = append(names, configs[i].GetName())
 		}
-		names = append(names, configs[i].GetName())
 	}
 	slices.Sort(names)
 	return names
 }
 
-// placeDeletion is where the objects of a Machine that goes are looked for:
-// what was recorded counts before what was asked for.
-func placeDeletion(machine *unstructured.Unstructured, settings Settings, served Served) Target {
-	for _, name := range []string{
-		text(machine.Object, "status", "kubevirtConfigRef"),
-		machine.GetAnnotations()[v1alpha1.AnnotationKubevirtConfig],
-		text(machine.Object, "spec", "kubevirtConfigRef"),
-	} {
-		if name == "" {
-			continue
-		}
-		target := placeAt(name, usable(served.Configs, settings))
-		target.Problem.Message = clip(target.Problem.Message, messageMax/2) +
-			": or give up what is there by annotation " + v1alpha1.AnnotationAbandonRemote + `: "true"`
-		return target
-	}
-	// Without a record only the management cluster can hold anything.
-	return here(served)
+// KubeconfigKey is the key of a kubeconfig in its Secret.
+const KubeconfigKey = "kubeconfig"
+
+// KubeconfigSecret is the Secret with a KubevirtConfig's kubeconfig.
+func KubeconfigSecret(config *unstructured.Unstructured, settings Settings) (namespace, name string) {
+	return firstOf(text(config.Object, "spec", "secretNamespace"), config.GetNamespace(), settings.ConfigsNamespace, "default"),
+		text(config.Object, "spec", "kubeconfigSecretRef")
 }

@@ -153,8 +153,6 @@ func (v *view) phase() string {
 		return v.machine.Status.Phase
 	case v.in.Target.Unreachable != nil:
 		return v1alpha1.PhasePending
-	case p != nil && p.Part == PartPlacement && !p.Waiting:
-		return v1alpha1.PhaseFailed
 	case v.running():
 		return v1alpha1.PhaseRunning
 	case v.vm != nil:

@@ -64,7 +64,7 @@ type view struct {
 	// remembered: an address is from an earlier report.
 	remembered bool
 
-	records, attachments, claims, growth, secrets, vms, leftovers, notes []plan.Entry
+	namespaces, records, attachments, claims, growth, secrets, vms, leftovers, notes []plan.Entry
 
 	problems []Problem
 	needs    []plan.Need

@@ -37,6 +37,8 @@ type world struct {
 	serial   int
 	// unserved are resources that the cluster does not know.
 	unserved map[string]bool
+	// sights are what is seen of other clusters.
+	sights map[string]Sight
 	// refuse makes writes of a resource fail.
 	refuse map[string]*fault.Fault
 }
@@ -45,7 +47,7 @@ func newWorld(t *testing.T, manifests ...string) *world {
 	t.Helper()
 	w := &world{
 		t: t, settings: DefaultSettings(), objects: map[string]*unstructured.Unstructured{},
-		unserved: map[string]bool{}, refuse: map[string]*fault.Fault{},
+		unserved: map[string]bool{}, refuse: map[string]*fault.Fault{}, sights: map[string]Sight{},
 	}
 	w.add(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: standard, annotations: {storageclass.kubernetes.io/is-default-class: "true"}}, allowVolumeExpansion: true}`)
 	for _, manifest := range manifests {
@@ -57,7 +59,7 @@ func newWorld(t *testing.T, manifests ...string) *world {
 var known = []kind.Resource{
 	kinds.Machines, kinds.MachineClasses, kinds.KubevirtConfigs, kinds.NetworkConfigurations, kinds.NetworkNamespaces,
 	kinds.VirtualMachines, kinds.VirtualMachineInstances, kinds.DataVolumes, kinds.StorageProfiles,
-	kinds.NetworkAttachmentDefinitions, kind.PersistentVolumeClaims, kind.Secrets, kind.ConfigMaps, kind.StorageClasses,
+	kinds.NetworkAttachmentDefinitions, kind.PersistentVolumeClaims, kind.Secrets, kind.ConfigMaps, kind.StorageClasses, kind.Namespaces,
 }
 
 func resourceOf(t *testing.T, obj *unstructured.Unstructured) kind.Resource {
@@ -198,9 +200,7 @@ func (w *world) input(name string, v *vault.Vault) Input {
 	}
 	machine := get(kinds.Machines, name)
 	in := Input{Settings: w.settings, Installation: "uid-here", Machine: machine}
-	in.Target = Place(machine, w.settings, Served{
-		KubevirtConfigs: true, VirtualMachines: !w.unserved[kinds.VirtualMachines.String()], Configs: w.all(kinds.KubevirtConfigs, ""),
-	})
+	in.Target = w.place(machine)
 	in.Record = get(kinds.NetworkConfigurations, name)
 	in.VMs = collect(nil, kinds.VirtualMachines, Candidates(machine, w.settings)...)
 	in.Instance = get(kinds.VirtualMachineInstances, Chosen(machine, w.settings, in.VMs))
@@ -220,6 +220,29 @@ func (w *world) input(name string, v *vault.Vault) Input {
 	in.ConfigMaps = collect(nil, kind.ConfigMaps, CloudInitConfigMaps(machine)...)
 	in.Classes = collect(nil, kinds.MachineClasses, text(machine.Object, "spec", "machineClass"), text(machine.Object, "spec", "instanceType"))
 	return in
+}
+
+// place chooses the cluster; other clusters are as the test says, or lack their
+// Secret.
+func (w *world) place(machine *unstructured.Unstructured) Target {
+	w.t.Helper()
+	wish := Wishes(machine, w.settings, Served{
+		KubevirtConfigs: true, VirtualMachines: !w.unserved[kinds.VirtualMachines.String()], Configs: w.all(kinds.KubevirtConfigs, ""),
+	})
+	var sights []Sight
+	for _, name := range wish.Clusters() {
+		sight, told := w.sights[name]
+		switch {
+		case told:
+			sight.Cluster = name
+		case name == Management:
+			sight = Sight{UID: "uid-here", Same: true, KubeVirt: true, VMs: w.all(kinds.VirtualMachines, ""), Claims: w.all(kind.PersistentVolumeClaims, "")}
+		default:
+			sight = Sight{Cluster: name, Connection: plan.Connection{Refused: plan.SecretNotFound, Message: "there is no Secret"}}
+		}
+		sights = append(sights, sight)
+	}
+	return Place(machine, w.settings, wish, sights)
 }
 
 func (w *world) answer(need plan.Need) plan.Answer {

@@ -1,0 +1,193 @@
+package machinevm
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/kind"
+)
+
+// upstreamFinalizer puts both finalizers on a Machine that may hold one.
+const upstreamFinalizer = `{metadata: {finalizers: [machine.vitistack.io/finalizer, machine.vitistack.io/cleanup]}}`
+
+// withImage makes the subject boot from an image, so that it has a DataVolume too.
+const withImage = `{metadata: {annotations: {kubevirt.io/boot-source: datavolume}}, spec: {os: {imageID: "http://images.example/boot.iso"}}}`
+
+// orderly refuses to see anything deleted before the virtual machine and its
+// instance are gone.
+func orderly(w *world) option {
+	return withTap(func(c call) (*http.Response, error) {
+		last := c.Resource == kinds.Machines.Plural && c.Verb == "patch" && c.Subresource == "" && w.deleting()
+		if !last && (c.Verb != "delete" || c.Resource == kinds.VirtualMachines.Plural || c.Resource == kinds.VirtualMachineInstances.Plural) {
+			return nil, nil
+		}
+		if w.get(kinds.VirtualMachines, "vm-"+subject) != nil || w.get(kinds.VirtualMachineInstances, "vm-"+subject) != nil {
+			w.t.Errorf("%s comes before the virtual machine and its instance are gone", c)
+		}
+		return nil, nil
+	})
+}
+
+func (w *world) deleting() bool {
+	machine := w.get(kinds.Machines, subject)
+	return machine != nil && machine.GetDeletionTimestamp() != nil
+}
+
+// TestADeletionTakesDownEverythingInOrder does it with KubeVirt and every kind of
+// child there is.
+func TestADeletionTakesDownEverythingInOrder(t *testing.T) {
+	w := newWorld(t)
+	w.platform()
+	f := w.copyOf(orderly(w))
+	w.source(f)
+	w.create(surroundings)
+	w.machine(subject, subjectSpec)
+	w.patch(kinds.Machines, subject, withImage)
+	w.awaitReady(subject)
+	for _, key := range []string{
+		"DataVolume/web-iso", "NetworkAttachmentDefinition/lan", "NetworkConfiguration/web", "PersistentVolumeClaim/web-data",
+		"PersistentVolumeClaim/web-root", "Secret/web-cloudinit", "VirtualMachine/vm-web", "VirtualMachineInstance/vm-web",
+	} {
+		if !slices.Contains(w.names(), key) {
+			t.Errorf("there is no %s to be taken down", key)
+		}
+	}
+	w.patch(kinds.Machines, subject, upstreamFinalizer)
+	w.remove(kinds.Machines, subject)
+	w.await(kinds.Machines, subject, "is gone", gone)
+	for _, claim := range []string{"web-data", "web-root", "web-iso"} {
+		w.await(kind.PersistentVolumeClaims, claim, "is gone", gone)
+	}
+	if diff := cmp.Diff(given, w.names()); diff != "" {
+		t.Errorf("(-want +left):\n%s", diff)
+	}
+}
+
+// TestADeletionWaitsForVirtualMachineAndInstance holds each of them for a while.
+func TestADeletionWaitsForVirtualMachineAndInstance(t *testing.T) {
+	w := newSubject(t)
+	f := w.copyOf(orderly(w))
+	converged(w, f)
+	vm := w.patch(kinds.VirtualMachines, "vm-"+subject, `{metadata: {finalizers: [kubevirt.io/virtualMachineControllerFinalize]}}`)
+	instance := parse(t, `{apiVersion: kubevirt.io/v1, kind: VirtualMachineInstance, metadata: {name: vm-web, finalizers: [kubevirt.io/foregroundDeleteVirtualMachine]}, spec: {domain: {devices: {}}}}`)
+	instance.SetLabels(vm.GetLabels())
+	raw, err := instance.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.create(string(raw))
+	w.patch(kinds.Machines, subject, upstreamFinalizer)
+	w.remove(kinds.Machines, subject)
+	want := w.names()
+	f.asked()
+	step := func(what string, ce string, writes ...string) {
+		t.Helper()
+		f.insist(w.machineEvent(subject))
+		_, done := f.asked()
+		var verbs []string
+		for _, write := range done {
+			fields := strings.Fields(write)
+			verbs = append(verbs, fields[0]+" "+fields[1])
+		}
+		if diff := cmp.Diff(writes, verbs); diff != "" {
+			t.Errorf("%s: writes (-want +got):\n%s", what, diff)
+		}
+		if ce == "" {
+			return
+		}
+		if diff := cmp.Diff(want, w.names()); diff != "" {
+			t.Errorf("%s: something went too early (-want +left):\n%s", what, diff)
+		}
+		if got := w.why(subject); !strings.HasPrefix(got, "False Deleting: ") || !strings.Contains(got, ce) {
+			t.Errorf("%s: Ready is %s, want False Deleting that names %q", what, got, ce)
+		}
+	}
+	step("the Machine is deleted", `"vm-web"`, "delete virtualmachines.kubevirt.io", "patch machines.vitistack.io/status")
+	f.asked()
+	step("nothing has happened", `"vm-web"`)
+	w.patch(kinds.VirtualMachines, "vm-"+subject, `{metadata: {finalizers: null}}`)
+	want = slices.DeleteFunc(want, func(key string) bool { return key == "VirtualMachine/vm-web" })
+	step("the virtual machine is gone", "instance", "delete virtualmachineinstances.kubevirt.io", "patch machines.vitistack.io/status")
+	step("nothing has happened again", "instance")
+	w.patch(kinds.VirtualMachineInstances, "vm-"+subject, `{metadata: {finalizers: null}}`)
+	step(
+		"the instance is gone", "", "delete persistentvolumeclaims", "delete persistentvolumeclaims", "delete secrets",
+		"delete network-attachment-definitions.k8s.cni.cncf.io", "delete networkconfigurations.vitistack.io", "patch machines.vitistack.io",
+	)
+	w.release()
+	if diff := cmp.Diff(given, w.names()); diff != "" {
+		t.Errorf("(-want +left):\n%s", diff)
+	}
+}
+
+// TestADeletionKeepsWhatIsNotTheMachinesOwn surrounds a Machine with what only looks
+// like its own.
+func TestADeletionKeepsWhatIsNotTheMachinesOwn(t *testing.T) {
+	w := newSubject(t)
+	f := w.copyOf()
+	converged(w, f)
+	w.create(`
+apiVersion: kubevirt.io/v1
+kind: VirtualMachine
+metadata: {name: database}
+spec:
+  runStrategy: Halted
+  template:
+    spec:
+      domain: {devices: {disks: [{name: d, disk: {bus: virtio}}], interfaces: [{name: n, bridge: {}}]}, memory: {guest: 1Gi}}
+      networks: [{name: n, multus: {networkName: lan}}]
+      volumes: [{name: d, persistentVolumeClaim: {claimName: web-data}}]
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: of-an-earlier-life, labels: {vitistack.io/machine: web, vitistack.io/source-machine: web, vitistack.io/managed-by: kubevirt-operator}, annotations: {vitistack.io/machine-uid: 0-0, vitistack.io/machine-name: web}}
+spec: {accessModes: [ReadWriteOnce], storageClassName: standard, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: labelled-by-hand, labels: {vitistack.io/machine: web, vitistack.io/source-machine: web}}
+spec: {accessModes: [ReadWriteOnce], storageClassName: standard, resources: {requests: {storage: 1Gi}}}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: web-iso}
+spec: {accessModes: [ReadWriteOnce], storageClassName: standard, resources: {requests: {storage: 1Gi}}}
+`)
+	kept := map[string]string{}
+	for _, key := range []string{
+		"NetworkAttachmentDefinition/lan", "PersistentVolumeClaim/labelled-by-hand", "PersistentVolumeClaim/of-an-earlier-life",
+		"PersistentVolumeClaim/web-data", "PersistentVolumeClaim/web-iso", "VirtualMachine/database", given[0], given[1],
+	} {
+		kept[key] = w.versions()[key]
+	}
+	w.remove(kinds.Machines, subject)
+	f.insist(w.machineEvent(subject))
+	w.release()
+	if diff := cmp.Diff(kept, w.versions()); diff != "" {
+		t.Errorf("(-want +left):\n%s", diff)
+	}
+}
+
+// TestAMachineOfAnotherProviderIsStillCleanedUp shows that what was begun is ended.
+func TestAMachineOfAnotherProviderIsStillCleanedUp(t *testing.T) {
+	w := newSubject(t)
+	f := w.copyOf()
+	converged(w, f)
+	w.patch(kinds.Machines, subject, `{spec: {provider: elsewhere}}`)
+	f.asked()
+	f.insist(w.machineEvent(subject))
+	if _, writes := f.asked(); len(writes) > 0 {
+		t.Errorf("a Machine of another provider is written to: %v", writes)
+	}
+	w.remove(kinds.Machines, subject)
+	f.insist(w.machineEvent(subject))
+	w.release()
+	if diff := cmp.Diff(given, w.names()); diff != "" {
+		t.Errorf("(-want +left):\n%s", diff)
+	}
+}
