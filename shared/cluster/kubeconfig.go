@@ -39,7 +39,7 @@ func Parse(kubeconfig []byte) (*rest.Config, error) {
 	}
 	config, err := clientcmd.NewNonInteractiveClientConfig(*raw, current, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("the context %s cannot be used: check that its user exists and has one kind of credential only", quote(current))
+		return nil, fmt.Errorf("the context %s cannot be used: give its user one kind of credential only", quote(current))
 	}
 	if _, err := rest.TLSConfigFor(config); err != nil {
 		return nil, fmt.Errorf("the certificates of context %s cannot be used: check that certificate-authority-data, client-certificate-data "+
@@ -121,8 +121,12 @@ func currentContext(raw *api.Config) (string, error) {
 		}
 		name = slices.Collect(maps.Keys(raw.Contexts))[0]
 	}
-	if raw.Contexts[name] == nil {
+	context := raw.Contexts[name]
+	if context == nil {
 		return "", fmt.Errorf("current-context is %s, which is no context of it: add that context, or name another", quote(name))
+	}
+	if context.AuthInfo != "" && raw.AuthInfos[context.AuthInfo] == nil {
+		return "", fmt.Errorf("context %s names user %s, which is not there: add that user, or name another", quote(name), quote(context.AuthInfo))
 	}
 	return name, nil
 }

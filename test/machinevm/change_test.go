@@ -114,8 +114,12 @@ func TestARunningMachineFollowsItsSpec(t *testing.T) {
 	t.Run("PowerOffAndOn", func(t *testing.T) {
 		w.patch(kinds.Machines, subject, `{spec: {running: false}}`)
 		w.await(kinds.VirtualMachineInstances, "vm-web", "is gone", gone)
-		w.awaitCondition(subject, "Ready", "False Stopped")
-		machine := w.must(kinds.Machines, subject)
+		machine := w.await(kinds.Machines, subject, "has no instance", func(machine *unstructured.Unstructured) bool {
+			return text(machine, "status", "vmiName") == "" && text(machine, "status", "state") == "Stopped"
+		})
+		if _, reason, _ := condition(machine, "Ready"); reason != "Stopped" {
+			t.Errorf("Ready's reason is %s", reason)
+		}
 		if got := text(machine, "status", "phase"); got != "Stopped" {
 			t.Errorf("the phase is %q", got)
 		}
@@ -133,15 +137,31 @@ func TestARunningMachineFollowsItsSpec(t *testing.T) {
 			t.Errorf("the instance has %s cores", got)
 		}
 	})
-	t.Run("NoRoom", func(t *testing.T) {
-		w.machine("giant", `{template: small, resources: {memory: {size: 1Ti}}}`)
-		w.awaitCondition("giant", "Ready", "False InsufficientResources")
-		if got := text(w.must(kinds.Machines, "giant"), "status", "phase"); got != "Creating" {
-			t.Errorf("the phase is %q: somebody may make room", got)
-		}
-		w.patch(kinds.Machines, "giant", `{spec: {running: false, resources: {memory: {size: 2Gi}}}}`)
-		w.awaitCondition("giant", "Ready", "False Stopped")
+}
+
+// TestAMachineThatFoundNoRoomCanBeSwitchedOff shows that InsufficientResources is said
+// as long as it is so, and no longer. KubeVirt keeps the conditions of an instance that
+// is gone on its virtual machine.
+func TestAMachineThatFoundNoRoomCanBeSwitchedOff(t *testing.T) {
+	w := newWorld(t)
+	w.platform()
+	f := w.copyOf()
+	w.source(f)
+	w.machine("giant", `{template: small, resources: {memory: {size: 1Ti}}}`)
+	w.awaitCondition("giant", "Ready", "False InsufficientResources")
+	if got := text(w.must(kinds.Machines, "giant"), "status", "phase"); got != "Creating" {
+		t.Errorf("the phase is %q: somebody may make room", got)
+	}
+	w.patch(kinds.Machines, "giant", `{spec: {running: false}}`)
+	w.await(kinds.Machines, "giant", "is off", func(machine *unstructured.Unstructured) bool {
+		return text(machine, "status", "state") == "Stopped" && text(machine, "status", "vmiName") == ""
 	})
+	f.insist(w.machineEvent("giant"))
+	if got := w.condition("giant", "Ready"); got != "False Stopped" {
+		t.Errorf("the Machine is off, and Ready is %s", w.why("giant"))
+	}
+	w.patch(kinds.Machines, "giant", `{spec: {running: true, resources: {memory: {size: 2Gi}}}}`)
+	w.awaitReady("giant")
 }
 
 // TestWhatCannotBeChangedIsSaidAndNothingIsWritten asks for what no claim can do.
@@ -219,7 +239,7 @@ func TestWhatWasDeletedOrEditedByHandIsPutBack(t *testing.T) {
 		name, body string
 	}{
 		{kinds.VirtualMachines, "vm-web", `{spec: {template: {spec: {domain: {cpu: {cores: 7}, memory: {guest: 1Gi}}}}}}`},
-		{kinds.VirtualMachines, "vm-web", `{spec: {template: {spec: {domain: {devices: {disks: [], interfaces: []}}, networks: [], volumes: []}}}}`},
+		{kinds.VirtualMachines, "vm-web", `{spec: {template: {spec: {domain: {devices: {disks: [{name: root, bootOrder: 1, disk: {bus: virtio}}, {name: cloudinitdisk, disk: {bus: virtio}}]}}, volumes: [{name: root, persistentVolumeClaim: {claimName: web-root}}, {name: cloudinitdisk, cloudInitNoCloud: {userData: x}}]}}}}`},
 		{kinds.VirtualMachines, "vm-web", `{metadata: {labels: null, ownerReferences: null}}`},
 		{kind.Secrets, "web-cloudinit", `{stringData: {userdata: other}}`},
 		{kinds.NetworkConfigurations, "web", `{spec: {networkInterfaces: [{name: eth0, macAddress: "02:00:00:00:00:09"}]}}`},

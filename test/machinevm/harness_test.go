@@ -99,9 +99,6 @@ func platformObjects(t *testing.T) []*unstructured.Unstructured {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if devRights != nil {
-		devRights(rights)
-	}
 	namespace := parse(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+home+`}}`)
 	return slices.Concat(definitions, []*unstructured.Unstructured{namespace}, classes, rights)
 }
@@ -616,8 +613,6 @@ func file(t testing.TB, path string) string {
 	}
 	return string(raw)
 }
-
-var devRights func([]*unstructured.Unstructured)
 
 // atOnce is how many worlds a test plays at the same time: most of the time each
 // waits for the API server.

@@ -400,7 +400,7 @@ func TestAbsurdSizesEndInAConditionAndNotInARetry(t *testing.T) {
 		`{template: small, resources: {cpu: {cores: 256, threads: 8, sockets: 16}}}`,
 		`{template: small, disks: [{name: data, size: 9999999Ei}]}`,
 		`{template: small, disks: [{name: data, size: 1n}]}`,
-		`{template: small, memory: 9223372036854775807}`,
+		`{template: small, memory: 9000000000000000}`,
 		`{template: small, memory: 1}`,
 	}
 	concurrently(t, specs, func(spec string) string { return spec }, func(t *testing.T, spec string) {

@@ -2,7 +2,9 @@ package machinevm
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,15 +21,30 @@ import (
 // canary stands for everything that is secret.
 const canary = "canary-7f3a-never-log-me"
 
-// talkative is a server whose refusals quote what they were sent.
+// talkative is a server whose refusals quote what they were sent: as a whole, value
+// by value, and decoded.
 func talkative(verb, resource string, code int) tap {
 	return func(c call) (*http.Response, error) {
 		if c.Verb != verb || c.Resource != resource {
 			return nil, nil
 		}
-		quoted := fmt.Sprintf("admission says: %q is too short, and so is %s", "#cloud-config\npassword: "+canary+"\n",
-			base64.StdEncoding.EncodeToString([]byte("#cloud-config\npassword: "+canary+"\n")))
-		return kubetest.Answer(c.req, code, metav1.StatusReasonInvalid, quoted), nil
+		body, err := io.ReadAll(c.req.Body)
+		if err != nil {
+			return nil, err
+		}
+		var sent any
+		if err := json.Unmarshal(body, &sent); err != nil {
+			return nil, err
+		}
+		message := fmt.Sprintf("admission refuses %s, that is %q:", body, body)
+		each(sent, func(value string) string {
+			message += fmt.Sprintf(" %s, %q;", value, value)
+			if decoded, err := base64.StdEncoding.DecodeString(value); err == nil {
+				message += fmt.Sprintf(" %s, %q;", decoded, decoded)
+			}
+			return value
+		})
+		return kubetest.Answer(c.req, code, metav1.StatusReasonInvalid, message), nil
 	}
 }
 
@@ -44,16 +61,17 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 		{"Long", `{template: small, cloudInit: {userData: "` + strings.Repeat(canary+" ", 200) + `"}}`},
 		{"Unused", `{template: small, userData: "` + canary + `"}`},
 	}
-	for _, s := range secrets {
-		for title, tap := range map[string]tap{
-			"Accepted":        nil,
-			"RefusedMachine":  talkative("create", kinds.VirtualMachines.Plural, http.StatusUnprocessableEntity),
-			"RefusedSecret":   talkative("create", kind.Secrets.Plural, http.StatusUnprocessableEntity),
-			"FailingSecret":   talkative("create", kind.Secrets.Plural, http.StatusInternalServerError),
-			"RefusedChange":   talkative("patch", kinds.VirtualMachines.Plural, http.StatusUnprocessableEntity),
-			"UnreadableState": talkative("get", kinds.VirtualMachines.Plural, http.StatusInternalServerError),
-		} {
-			t.Run(s.name+title, func(t *testing.T) {
+	taps := map[string]tap{
+		"Accepted":       nil,
+		"RefusedMachine": talkative("create", kinds.VirtualMachines.Plural, http.StatusUnprocessableEntity),
+		"RefusedSecret":  talkative("create", kind.Secrets.Plural, http.StatusUnprocessableEntity),
+		"FailingSecret":  talkative("create", kind.Secrets.Plural, http.StatusInternalServerError),
+		"RefusedChange":  talkative("patch", kinds.VirtualMachines.Plural, http.StatusUnprocessableEntity),
+		"RefusedRecord":  talkative("create", kinds.NetworkConfigurations.Plural, http.StatusUnprocessableEntity),
+	}
+	concurrently(t, secrets, func(s secret) string { return s.name }, func(t *testing.T, s secret) {
+		for title, tap := range taps {
+			t.Run(title, func(t *testing.T) {
 				w := newWorld(t)
 				w.create(`{apiVersion: v1, kind: Secret, metadata: {name: source}, stringData: {userdata: "#cloud-config\npassword: ` + canary + `\n"}}`)
 				w.machine(subject, s.spec)
@@ -67,7 +85,7 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 				w.hides(f)
 			})
 		}
-	}
+	})
 }
 
 var events = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}

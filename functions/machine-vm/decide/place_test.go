@@ -190,9 +190,9 @@ func TestAKubevirtConfigThatGoesStillHoldsItsMachines(t *testing.T) {
 
 func TestTheSecretOfAKubevirtConfig(t *testing.T) {
 	for manifest, want := range map[string]string{
-		`metadata: {name: a}, spec: {kubeconfigSecretRef: s}`:                                          "default/s",
-		`metadata: {name: a, namespace: n}, spec: {kubeconfigSecretRef: s}`:                            "n/s",
-		`metadata: {name: a, namespace: n}, spec: {kubeconfigSecretRef: s, secretNamespace: explicit}`: "explicit/s",
+		`metadata: {name: a}, spec: {kubeconfigSecretRef: s}`:                                              "default/s",
+		`metadata: {name: a, namespace: infra}, spec: {kubeconfigSecretRef: s}`:                            "infra/s",
+		`metadata: {name: a, namespace: infra}, spec: {kubeconfigSecretRef: s, secretNamespace: explicit}`: "explicit/s",
 		`metadata: {name: a}`: "default/",
 	} {
 		namespace, name := KubeconfigSecret(parse(t, `{apiVersion: vitistack.io/v1alpha1, kind: KubevirtConfig, `+manifest+`}`), DefaultSettings())
