@@ -209,6 +209,9 @@ func triggers(specs []reconcile.Spec) []object {
 			object{"exact": object{"type": event.TypePing, event.ExtFunction: spec.Name}},
 			object{"exact": object{"type": event.TypeResync, event.ExtFunction: spec.Name}},
 		}
+		if spec.Connected != nil {
+			matches = append(matches, object{"exact": object{"type": event.TypeConnected}}, object{"exact": object{"type": event.TypeDisconnected}})
+		}
 		for _, res := range kinds(spec) {
 			matches = append(matches, res)
 		}

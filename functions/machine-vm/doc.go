@@ -15,7 +15,8 @@
 //  1. gather.go reads: what may be written first, what is decided from last.
 //  2. Package decide thinks: which cluster, which virtual machine, what the spec
 //     comes to, what has to be written, what is wrong.
-//  3. The runtime writes, in this order: the finalizer, the record of the
+//  3. The runtime writes, in this order: the finalizer and the cluster's
+//     name on the Machine, the namespace on another cluster, the record of the
 //     interfaces, network definitions, claims, the Secret for cloud-init, the
 //     virtual machine, the growth of claims, the removal of a boot image.
 //  4. Package decide concludes status, conditions and a Kubernetes Event.
@@ -46,8 +47,18 @@
 // also carries slipway.dev/installation, by which orphans of this installation
 // are told from those of another. The rest is in package decide.
 //
-// # What it does not do yet
+// # Many clusters
 //
-// Clusters other than the management cluster are not reached: a Machine that
-// names a KubevirtConfig gets a terminal condition.
+// A KubevirtConfig names a Secret with the kubeconfig of a cluster that Machines
+// can run on. Both are read in every reconcile, so a rotated kubeconfig counts
+// from the next one on; with the label slipway.dev/watch on the Secret, that is
+// at once. The function itself never sees a kubeconfig: it learns the server's
+// address, or why the kubeconfig was refused (it may not run programs or read
+// files).
+//
+// clusters.go looks at the clusters that the Machine's placement depends on, all
+// at once; decide/placement.go and decide/place.go choose. The choice is noted on
+// the Machine before anything is made on the cluster, and a placed Machine never
+// moves. A cluster that does not answer makes its own Machines wait, and costs
+// one call the timeout of one request.
 package machinevm

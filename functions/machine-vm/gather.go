@@ -37,7 +37,7 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 	x.ahead(ctx)
 	x.place(ctx)
 	x.in.Record = x.get(ctx, "", kinds.NetworkConfigurations, root.GetNamespace(), v1alpha1.RecordName(root.GetName()))
-	if x.err != nil || x.in.Target.Problem != nil {
+	if x.err != nil || x.in.Target.Problem != nil || x.in.Target.Nothing {
 		return x.finish(ctx)
 	}
 	x.virtualMachine(ctx)

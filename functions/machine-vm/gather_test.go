@@ -235,6 +235,38 @@ func TestKeys(t *testing.T) {
 	}
 }
 
+func TestKeysOfAClustersSecretAndConnection(t *testing.T) {
+	list := `{kind: MachineList, apiVersion: vitistack.io/v1alpha1, items: [
+		{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: spec, namespace: a}, spec: {kubevirtConfigRef: east}},
+		{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: recorded, namespace: a}, status: {kubevirtConfigRef: east}},
+		{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: noted, namespace: b, annotations: {vitistack.io/kubevirt-config: east}}},
+		{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: other, namespace: a}, spec: {kubevirtConfigRef: west, cloudInit: {secretRef: {name: kubeconfig-east}}}},
+		{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: unplaced, namespace: a}}]}`
+	configs := `{kind: KubevirtConfigList, apiVersion: vitistack.io/v1alpha1, items: [
+		{apiVersion: vitistack.io/v1alpha1, kind: KubevirtConfig, metadata: {name: east}, spec: {kubeconfigSecretRef: kubeconfig-east}},
+		{apiVersion: vitistack.io/v1alpha1, kind: KubevirtConfig, metadata: {name: west}, spec: {kubeconfigSecretRef: kubeconfig-west}}]}`
+	r := server(t, cluster1(map[string]string{vitistack + "/machines": list, vitistack + "/kubevirtconfigs": configs}))
+	want := []string{"a/recorded", "a/spec", "a/unplaced", "b/noted"}
+	names := func(keys []reconcile.Key, err error) (list []string) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			list = append(list, key.String())
+		}
+		return list
+	}
+	settings := Settings{Settings: decide.DefaultSettings()}
+	m := mapper{settings: settings}
+	got := names(m.ofSecret(t.Context(), r, event.Event{APIVersion: "v1", Kind: "Secret", Namespace: "default", Name: "kubeconfig-east"}))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("EV-1, the Secret of a KubevirtConfig (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, names(DefaultSpec().Connected(t.Context(), r, "east"))); diff != "" {
+		t.Errorf("CN-5, a cluster that came or went (-want +got):\n%s", diff)
+	}
+}
+
 func TestChildrenAreOnlyWhatCarriesAllMarks(t *testing.T) {
 	for name, c := range map[string]struct {
 		annotations string

@@ -41,7 +41,11 @@ func newRemote(userAgent string, timeout time.Duration, config *rest.Config) (*C
 		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
 	}
 	remembering := &remembering{next: wrapped}
-	client, err := newClient("", config, &http.Client{Transport: remembering, Timeout: config.Timeout})
+	client, err := newClient("", config, &http.Client{
+		Transport: remembering, Timeout: config.Timeout,
+		// An API server does not redirect, and the credentials are for it alone.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -100,6 +100,18 @@ func TestACredentialIsShownToItsServerOnly(t *testing.T) {
 	}
 }
 
+func TestACredentialDoesNotFollowARedirect(t *testing.T) {
+	var elsewhere atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	defer other.Close()
+	text, _ := apiServer(t, func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL, http.StatusTemporaryRedirect)
+	})
+	if err := get(t.Context(), connected(t, newSet(t), "east", text)); err == nil || elsewhere.Load() != 0 {
+		t.Errorf("the redirect was followed %d times: %v", elsewhere.Load(), err)
+	}
+}
+
 func TestADeadClusterIsAskedOncePerCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		do   http.HandlerFunc

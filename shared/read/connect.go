@@ -47,8 +47,10 @@ func (r *Reader) connect(ctx context.Context, name, secretNamespace, secretName,
 		return refused(plan.SecretNotFound, "Secret %q in namespace %q does not exist: create it with the kubeconfig under key %q",
 			secretName, secretNamespace, key), nil
 	}
-	token, found, err := unstructured.NestedString(secret.Object, "data", key)
-	if err != nil || !found {
+	data, _, _ := unstructured.NestedFieldNoCopy(secret.Object, "data")
+	entries, _ := data.(map[string]any)
+	token, found := entries[key].(string)
+	if !found {
 		return refused(plan.KeyMissing, "Secret %q in namespace %q has no key %q: put the kubeconfig there", secretName, secretNamespace, key), nil
 	}
 	if err := r.clusters.Connect(name, []byte(r.vault.Open(token))); err != nil {

@@ -104,39 +104,37 @@ func TestARunningMachineFollowsItsSpec(t *testing.T) {
 	w.source(f)
 	w.awaitCondition(subject, "RestartRequired", "True RestartRequired")
 
-	t.Run("DisksGrow", func(t *testing.T) {
-		w.patch(kinds.Machines, subject, `{spec: {disks: [{name: data, size: 120Gi, storageClass: fast-ssd}]}}`)
-		w.await(kind.PersistentVolumeClaims, "web-data", "has grown", func(claim *unstructured.Unstructured) bool {
-			return text(claim, "spec", "resources", "requests", "storage") == "120Gi" && text(claim, "status", "capacity", "storage") == "120Gi"
-		})
-		w.awaitReady(subject)
+	w.patch(kinds.Machines, subject, `{spec: {disks: [{name: data, size: 120Gi, storageClass: fast-ssd}]}}`)
+	w.await(kind.PersistentVolumeClaims, "web-data", "has grown", func(claim *unstructured.Unstructured) bool {
+		return text(claim, "spec", "resources", "requests", "storage") == "120Gi" && text(claim, "status", "capacity", "storage") == "120Gi"
 	})
-	t.Run("PowerOffAndOn", func(t *testing.T) {
-		w.patch(kinds.Machines, subject, `{spec: {running: false}}`)
-		w.await(kinds.VirtualMachineInstances, "vm-web", "is gone", gone)
-		machine := w.await(kinds.Machines, subject, "has no instance", func(machine *unstructured.Unstructured) bool {
-			return text(machine, "status", "vmiName") == "" && text(machine, "status", "state") == "Stopped"
-		})
-		if _, reason, _ := condition(machine, "Ready"); reason != "Stopped" {
-			t.Errorf("Ready's reason is %s", reason)
-		}
-		if got := text(machine, "status", "phase"); got != "Stopped" {
-			t.Errorf("the phase is %q", got)
-		}
-		if got := text(w.must(kinds.VirtualMachines, "vm-web"), "spec", "runStrategy"); got != "Halted" {
-			t.Errorf("the run strategy is %q", got)
-		}
-		if got := text(machine, "status", "ipAddresses"); got != "" {
-			t.Errorf("the Machine is off and still has addresses %s", got)
-		}
-		w.patch(kinds.Machines, subject, `{spec: {running: true}}`)
-		w.awaitReady(subject)
-		// The restart has brought the change of the cores about.
-		w.awaitCondition(subject, "RestartRequired", "")
-		if got := text(w.must(kinds.VirtualMachineInstances, "vm-web"), "spec", "domain", "cpu", "cores"); got != "2" {
-			t.Errorf("the instance has %s cores", got)
-		}
+	w.awaitReady(subject)
+
+	w.patch(kinds.Machines, subject, `{spec: {running: false}}`)
+	w.await(kinds.VirtualMachineInstances, "vm-web", "is gone", gone)
+	machine := w.await(kinds.Machines, subject, "has no instance", func(machine *unstructured.Unstructured) bool {
+		return text(machine, "status", "vmiName") == "" && text(machine, "status", "state") == "Stopped"
 	})
+	if _, reason, _ := condition(machine, "Ready"); reason != "Stopped" {
+		t.Errorf("the Machine is off, and Ready's reason is %s", reason)
+	}
+	if got := text(machine, "status", "phase"); got != "Stopped" {
+		t.Errorf("the Machine is off, and its phase is %q", got)
+	}
+	if got := text(w.must(kinds.VirtualMachines, "vm-web"), "spec", "runStrategy"); got != "Halted" {
+		t.Errorf("the Machine is off, and the run strategy is %q", got)
+	}
+	if got := text(machine, "status", "ipAddresses"); got != "" {
+		t.Errorf("the Machine is off and still has addresses %s", got)
+	}
+
+	w.patch(kinds.Machines, subject, `{spec: {running: true}}`)
+	w.awaitReady(subject)
+	// The restart has brought the change of the cores about.
+	w.awaitCondition(subject, "RestartRequired", "")
+	if got := text(w.must(kinds.VirtualMachineInstances, "vm-web"), "spec", "domain", "cpu", "cores"); got != "2" {
+		t.Errorf("after the restart the instance has %s cores", got)
+	}
 }
 
 // TestAMachineThatFoundNoRoomCanBeSwitchedOff shows that InsufficientResources is said

@@ -303,6 +303,76 @@ func TestManyCopiesAtOnceMakeOneMachine(t *testing.T) {
 	}
 }
 
+// TestTwoMachinesThatMapToOneClaimNeverShareIt lets them race for it. The loser says
+// why, and gets the name when the winner goes.
+func TestTwoMachinesThatMapToOneClaimNeverShareIt(t *testing.T) {
+	specs := map[string]string{
+		"web":   `{disks: [{name: 1-root, size: 1Gi}]}`,
+		"web-1": `{disks: [{name: root, size: 1Gi}]}`,
+	}
+	w := newWorld(t)
+	var both sync.WaitGroup
+	for name, spec := range specs {
+		w.machine(name, spec)
+		f := w.copyOf()
+		both.Go(func() {
+			for range 2 {
+				f.send(w.machineEvent(name))
+			}
+		})
+	}
+	both.Wait()
+	f := w.copyOf()
+	var winner, loser string
+	for name := range specs {
+		f.insist(w.machineEvent(name))
+		switch ready := w.condition(name, "Ready"); ready {
+		case "False Creating":
+			winner = name
+		case "False ClaimConflict":
+			loser = name
+		default:
+			t.Errorf("Ready of %s is %s", name, w.why(name))
+		}
+	}
+	if winner == "" || loser == "" {
+		t.Fatalf("one of the two must have the claim: %q has it, %q does not", winner, loser)
+	}
+	if w.get(kinds.VirtualMachines, "vm-"+loser) != nil {
+		t.Errorf("%s has a virtual machine on the claim of %s", loser, winner)
+	}
+	w.remove(kinds.Machines, winner)
+	f.insist(w.machineEvent(winner))
+	w.release()
+	f.insist(w.of(kind.PersistentVolumeClaims, "web-1-root"))
+	if got := w.condition(loser, "Ready"); got != "False Creating" {
+		t.Errorf("the name is free, and Ready of %s is still %s", loser, w.why(loser))
+	}
+}
+
+// TestAMachineMayBeCalledLikeItsNetwork shows that the network is not taken for the
+// Machine's record.
+func TestAMachineMayBeCalledLikeItsNetwork(t *testing.T) {
+	w := newWorld(t)
+	w.create(surroundings)
+	before := w.versions()
+	w.machine("lan", `{template: small, networks: [{name: eth0, networkName: lan}]}`)
+	f := w.copyOf()
+	f.insist(w.machineEvent("lan"))
+	w.must(kinds.VirtualMachines, "vm-lan")
+	f.asked()
+	f.insist(w.machineEvent("lan"))
+	if _, writes := f.asked(); len(writes) > 0 {
+		t.Errorf("the Machine never comes to rest: %v", writes)
+	}
+	w.remove(kinds.Machines, "lan")
+	f.insist(w.machineEvent("lan"))
+	w.release()
+	if diff := cmp.Diff(before, w.versions()); diff != "" {
+		t.Errorf("after the deletion (-before +after):\n%s", diff)
+	}
+}
+
 // TestAResyncRemovesWhatACopyThatWasKilledLeft kills a copy between its write and
 // its look at whether the Machine is still there.
 func TestAResyncRemovesWhatACopyThatWasKilledLeft(t *testing.T) {

@@ -3,6 +3,7 @@ package machinevm
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -154,26 +155,27 @@ func TestWhatIsCutOffAnywhereIsTakenUpAgain(t *testing.T) {
 	want := calm.state()
 	discard(calm, deleting)
 	creation, deletion := creating.verbs(), deleting.verbs()
-	w := newWorld(t)
-	w.create(surroundings)
-	for n := 1; n <= max(len(creation), len(deletion)); n++ {
-		if n > 1 && !isWrite(creation, n) && !isWrite(deletion, n) {
-			continue
+	at := []int{1}
+	for n := 2; n <= max(len(creation), len(deletion)); n++ {
+		if isWrite(creation, n) || isWrite(deletion, n) {
+			at = append(at, n)
 		}
-		w.machine(subject, subjectSpec)
+	}
+	concurrently(t, at, func(n int) string { return fmt.Sprintf("AtCall%d", n) }, func(t *testing.T, n int) {
+		w := newSubject(t)
 		w.mustRetry(w.cutOff(n), n <= len(creation))
 		w.copyOf().insist(w.machineEvent(subject))
 		if diff := cmp.Diff(want, w.state()); diff != "" {
-			t.Errorf("a creation, cut off at call %d (-calm +taken up):\n%s", n, diff)
+			t.Errorf("a creation that was cut off (-calm +taken up):\n%s", diff)
 		}
 		w.remove(kinds.Machines, subject)
 		w.mustRetry(w.cutOff(n), n <= len(deletion))
 		w.copyOf().insist(w.machineEvent(subject))
 		w.release()
 		if diff := cmp.Diff(given, w.names()); diff != "" {
-			t.Errorf("a deletion, cut off at call %d (-want +left):\n%s", n, diff)
+			t.Errorf("a deletion that was cut off (-want +left):\n%s", diff)
 		}
-	}
+	})
 }
 
 func isWrite(calls []kubetest.Request, n int) bool { return n <= len(calls) && calls[n-1].Write() }

@@ -50,6 +50,32 @@ func TestEverySampleBecomesTheObjectsOfItsGolden(t *testing.T) {
 	}
 }
 
+// TestWritesComeInTheOrderInWhichTheyCanBeFoundAgain lists the writes of a creation:
+// whenever a copy dies, what it has made can be told by what was written before.
+func TestWritesComeInTheOrderInWhichTheyCanBeFoundAgain(t *testing.T) {
+	w := newSubject(t)
+	f := w.copyOf()
+	f.insist(w.machineEvent(subject))
+	_, writes := f.asked()
+	want := []string{
+		"patch machines.vitistack.io NS/web 200",
+		"create networkconfigurations.vitistack.io NS 201",
+		"create network-attachment-definitions.k8s.cni.cncf.io NS 201",
+		"create persistentvolumeclaims NS 201",
+		"create persistentvolumeclaims NS 201",
+		"create secrets NS 201",
+		"create virtualmachines.kubevirt.io NS 201",
+		"patch machines.vitistack.io/status NS/web 200",
+		"create events.events.k8s.io NS 201",
+	}
+	for i := range writes {
+		writes[i] = strings.ReplaceAll(writes[i], w.ns, "NS")
+	}
+	if diff := cmp.Diff(want, writes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 // children are what was made beside the given objects, as one stream of documents.
 func (w *world) children(given []string) string {
 	w.t.Helper()

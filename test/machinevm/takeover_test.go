@@ -3,12 +3,14 @@ package machinevm
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-dev/slipway/deploy/local/kube"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
 )
@@ -104,29 +106,24 @@ spec:
 // the field manager "manager", with nothing of server-side apply.
 func (w *world) upstream(machine *unstructured.Unstructured, manifests string) {
 	w.t.Helper()
-	w.create(manifests)
-	for key, obj := range w.objects() {
-		if obj.GetKind() == kinds.Machines.Kind {
-			continue
-		}
-		res := resourceOf(w.t, obj)
-		obj.SetManagedFields(nil)
-		obj.SetResourceVersion("")
-		obj.SetUID("")
+	objs, err := kube.Decode(strings.NewReader(manifests))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for _, obj := range objs {
+		client := w.in(resourceOf(w.t, obj))
 		if obj.GetKind() == kinds.VirtualMachines.Kind {
 			obj.SetOwnerReferences([]metav1.OwnerReference{{
 				APIVersion: machine.GetAPIVersion(), Kind: machine.GetKind(), Name: machine.GetName(), UID: machine.GetUID(),
 			}})
 		}
-		w.remove(res, obj.GetName())
-		w.release()
-		stored, err := w.in(res).Create(w.t.Context(), obj, metav1.CreateOptions{FieldManager: "manager"})
+		stored, err := client.Create(w.t.Context(), obj, metav1.CreateOptions{FieldManager: "manager"})
 		if err != nil {
-			w.t.Fatalf("%s: %v", key, err)
+			w.t.Fatal(err)
 		}
 		stored.SetAnnotations(with(stored.GetAnnotations(), "upstream", "was here"))
-		if _, err := w.in(res).Update(w.t.Context(), stored, metav1.UpdateOptions{FieldManager: "manager"}); err != nil {
-			w.t.Fatalf("%s: %v", key, err)
+		if _, err := client.Update(w.t.Context(), stored, metav1.UpdateOptions{FieldManager: "manager"}); err != nil {
+			w.t.Fatal(err)
 		}
 	}
 }
@@ -173,10 +170,10 @@ func TestATakeoverChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			p := w.platform()
 			machine := w.create(upstreamMachine)
 			w.patch(kinds.Machines, subject, upstreamStatus, "status")
 			w.upstream(machine, tc.objects)
+			p := w.platform()
 			w.await(kinds.VirtualMachines, tc.vm, "is "+tc.state, func(vm *unstructured.Unstructured) bool {
 				return text(vm, "status", "printableStatus") == tc.state && (tc.state != "Running" || running(vm))
 			})

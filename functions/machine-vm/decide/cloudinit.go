@@ -117,9 +117,8 @@ func (v *view) resolveCloudInit() {
 	if spec.Type == v1alpha1.CloudInitTypeConfigDrive {
 		c.source = "cloudInitConfigDrive"
 	}
-	if !v.placePayload(c, userPart(spec), user) || !v.placePayload(c, networkPart(spec), network) {
-		return
-	}
+	v.placePayload(c, userPart(spec), user)
+	v.placePayload(c, networkPart(spec), network)
 	if c.size > secretMax {
 		v.problem(invalid(PartCloudInit, fmt.Sprintf("cloud-init's data has %d bytes: give at most 1 MiB", c.size)))
 		return
@@ -204,18 +203,18 @@ func (v *view) lookup(kindName string, objects []unstructured.Unstructured, fiel
 
 // placePayload puts one part into the virtual machine, or into the Secret
 // beside it when it is secret or long.
-func (v *view) placePayload(c *cloudInit, p part, data *payload) bool {
+func (v *view) placePayload(c *cloudInit, p part, data *payload) {
 	if data == nil {
-		return true
+		return
 	}
 	length := data.length()
 	switch {
 	case !data.hidden && length <= inlineMax && data.base64:
 		c.fields[p.volumeEncoded] = data.value
-		return true
+		return
 	case !data.hidden && length <= inlineMax:
 		c.fields[p.volumeField] = data.value
-		return true
+		return
 	}
 	if c.data == nil {
 		c.data = map[string]string{}
@@ -223,7 +222,6 @@ func (v *view) placePayload(c *cloudInit, p part, data *payload) bool {
 	c.fields[p.volumeSecret] = map[string]any{"name": v1alpha1.CloudInitName(v.id.name)}
 	c.data[p.key] = dataValue(data)
 	c.size += length
-	return true
 }
 
 // length is the size of the data itself, in bytes.

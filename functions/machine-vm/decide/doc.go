@@ -3,7 +3,7 @@
 //
 // A decision goes through these steps, each in a file of its own:
 //
-//  1. placement.go: which cluster.
+//  1. placement.go, place.go: which cluster.
 //  2. own.go, choose.go: whose an object is, and which virtual machine is the
 //     Machine's.
 //  3. firmware.go, size.go, network.go, disk.go, claim.go, cloudinit.go: what

@@ -88,41 +88,54 @@ func Wishes(machine *unstructured.Unstructured, settings Settings, served Served
 	if machine.GetDeletionTimestamp() != nil {
 		return wishDeletion(machine, settings, served)
 	}
-	name := stated(machine)
 	wish := Wish{missing: !served.VirtualMachines}
-	placedHere := settings.SingleCluster != SingleFalse && served.VirtualMachines && wasPlacedHere(machine)
-	switch configs := usable(served.Configs, settings); {
-	case name != "":
+	if name := stated(machine); name != "" {
 		wish.Config = name
-	case settings.SingleCluster == SingleTrue:
+	} else if !wish.automatic(settings, served) {
 		return wish
-	case settings.DefaultConfig != "":
-		wish.Config, wish.Automatic = settings.DefaultConfig, true
-	case settings.SingleCluster == SingleAuto && len(configs) == 0 && (served.VirtualMachines || !served.KubevirtConfigs):
-		return wish
-	case len(configs) == 0:
-		wish.Problem = placementProblem(v1alpha1.ReasonKubevirtConfigNotFound,
-			"Machine has no KubevirtConfig reference and no KubevirtConfigs are available")
-	case len(configs) == 1:
-		wish.Config, wish.Automatic = configs[0], true
-	default:
-		wish.Search, wish.Automatic, wish.found = configs, true, configs
 	}
 	if wish.Config != "" && !exists(wish.Config, served.Configs, settings) {
 		wish.Problem = notThere(wish.Config)
 	}
+	wish.before(machine, settings, served)
+	return wish
+}
+
+// automatic chooses for a Machine that names no cluster. Not ok: it is the
+// management cluster, and no other needs a look.
+func (w *Wish) automatic(settings Settings, served Served) (ok bool) {
+	configs := usable(served.Configs, settings)
+	switch {
+	case settings.SingleCluster == SingleTrue:
+		return false
+	case settings.DefaultConfig != "":
+		w.Config, w.Automatic = settings.DefaultConfig, true
+	case settings.SingleCluster == SingleAuto && len(configs) == 0 && (served.VirtualMachines || !served.KubevirtConfigs):
+		return false
+	case len(configs) == 0:
+		w.Problem = placementProblem(v1alpha1.ReasonKubevirtConfigNotFound,
+			"Machine has no KubevirtConfig reference and no KubevirtConfigs are available")
+	case len(configs) == 1:
+		w.Config, w.Automatic = configs[0], true
+	default:
+		w.Search, w.Automatic, w.found = configs, true, configs
+	}
+	return true
+}
+
+// before tells where the Machine may have been until now.
+func (w *Wish) before(machine *unstructured.Unstructured, settings Settings, served Served) {
 	old := text(machine.Object, "status", "kubevirtConfigRef")
 	switch {
-	case old != "" && old != wish.Config:
-		wish.Old, wish.Moved = old, exists(old, served.Configs, settings)
-		if !wish.Moved && holds(machine) {
-			wish.Problem = placementProblem(v1alpha1.ReasonPlacementConflict, fmt.Sprintf(
-				"the Machine was placed on KubevirtConfig %q, which does not exist any more, so nobody can tell what is there: create it again, or make a new Machine", old))
-		}
-	case old == "" && placedHere:
-		wish.Moved, wish.Old = true, Management
+	case old == "" && settings.SingleCluster != SingleFalse && served.VirtualMachines && wasPlacedHere(machine):
+		w.Moved, w.Old = true, Management
+	case old == "" || old == w.Config:
+	case exists(old, served.Configs, settings):
+		w.Moved, w.Old = true, old
+	case holds(machine):
+		w.Problem = placementProblem(v1alpha1.ReasonPlacementConflict, fmt.Sprintf(
+			"the Machine was placed on KubevirtConfig %q, which does not exist any more, so nobody can tell what is there: create it again, or make a new Machine", old))
 	}
-	return wish
 }
 
 // stated is the KubevirtConfig that the Machine itself names, in the order in
