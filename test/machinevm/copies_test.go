@@ -263,6 +263,7 @@ func (sc scene) play(t *testing.T, n int, want map[string]string) {
 		return
 	}
 	sc.meanwhile(w, fast)
+	lives := w.lives()
 	finish()
 	fast.insist(w.machineEvent(subject))
 	if w.release() {
@@ -272,6 +273,23 @@ func (sc scene) play(t *testing.T, n int, want map[string]string) {
 	if diff := cmp.Diff(want, w.state()); diff != "" {
 		t.Errorf("%s (-calm +paused):\n%s", sc.reason, diff)
 	}
+	now := w.lives()
+	for key, uid := range lives {
+		if now[key] != uid {
+			t.Errorf("%s: %s was there, and the paused copy has deleted it", sc.reason, key)
+		}
+	}
+}
+
+// lives are the UIDs of everything in the namespace: what is deleted and made anew
+// looks the same but for them.
+func (w *world) lives() map[string]string {
+	w.t.Helper()
+	all := map[string]string{}
+	for key, obj := range w.objects() {
+		all[key] = string(obj.GetUID())
+	}
+	return all
 }
 
 // TestManyCopiesAtOnceMakeOneMachine lets copies race from the first event on.

@@ -283,3 +283,27 @@ func TestTheGeneratedRolesGrantWhatIsDeclaredAndNothingElse(t *testing.T) {
 		t.Errorf("%s is not what the declaration says, run `make generate` (-declared +generated):\n%s", manifest, diff)
 	}
 }
+
+// TestTheEvidenceFindsRefusalsAndRightsThatNobodyUsed holds the package's last check
+// against requests that never were.
+func TestTheEvidenceFindsRefusalsAndRightsThatNobodyUsed(t *testing.T) {
+	e := &evidence{used: map[right]bool{}}
+	e.note(t, kubetest.Request{Verb: "get", Resource: "secrets", Version: "v1", Namespace: "a", Name: "b", Status: http.StatusOK})
+	e.note(t, kubetest.Request{Verb: "get", Resource: "namespaces", Version: "v1", Name: "kube-system", Status: http.StatusOK})
+	e.note(t, kubetest.Request{Verb: "patch", Group: "vitistack.io", Version: "v1alpha1", Resource: "machines", Subresource: "status", Namespace: "a", Name: "b", Status: http.StatusForbidden})
+	if got := e.refused(); len(got) != 1 || !strings.Contains(got[0], "may not patch machines.vitistack.io/status a/b") {
+		t.Errorf("one request was refused, the findings are %v", got)
+	}
+	unused, err := e.unused()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, want := range map[string]bool{
+		"get secrets": false, "get namespaces kube-system": false, "create secrets": true,
+		"patch machines/status.vitistack.io": true, "update machines/finalizers.vitistack.io": false,
+	} {
+		if got := slices.Contains(unused, what); got != want {
+			t.Errorf("%q is found to be unused: %v, want %v; all are %v", what, got, want, unused)
+		}
+	}
+}

@@ -24,6 +24,10 @@ const (
 	killAfter = 10 * time.Second
 	// Readiness is asked for often at first: functions start in milliseconds.
 	firstProbe, lastProbe = time.Millisecond, 50 * time.Millisecond
+	// settleWithin is how long the end of a process is waited for that broke off
+	// a connection. On a busy machine an end takes its time; one that did not end
+	// has failed a request all the same, and that is rare.
+	settleWithin = 2 * time.Second
 )
 
 // process is one running process of a function.
@@ -209,7 +213,7 @@ func (p *process) await(ctx context.Context) error {
 func (p *process) settle() {
 	select {
 	case <-p.exited:
-	case <-time.After(lastProbe):
+	case <-time.After(settleWithin):
 	}
 }
 
