@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
@@ -106,14 +107,26 @@ func (v *view) trouble() (reason, message string) {
 	return "", ""
 }
 
-// unschedulable tells whether no node has room, in the scheduler's words.
+// unschedulable tells whether no node has room, in the scheduler's words. The
+// virtual machine keeps the conditions of an instance that is gone: they lend
+// their words only.
 func (v *view) unschedulable() (string, bool) {
-	for _, obj := range []map[string]any{condition(v.in.Instance, "PodScheduled"), condition(v.vm, "PodScheduled")} {
-		if text(obj, "status") == v1alpha1.ConditionFalse && text(obj, "reason") == "Unschedulable" {
-			return text(obj, "message"), true
+	short := func(obj *unstructured.Unstructured) (string, bool) {
+		cond := condition(obj, "PodScheduled")
+		return text(cond, "message"), text(cond, "status") == v1alpha1.ConditionFalse && text(cond, "reason") == "Unschedulable"
+	}
+	if v.in.Instance != nil && v.in.Instance.GetDeletionTimestamp() == nil {
+		if message, is := short(v.in.Instance); is {
+			return message, true
 		}
 	}
-	return "no node has room for the virtual machine", v.printable() == printUnschedulable
+	if v.printable() != printUnschedulable {
+		return "", false
+	}
+	if message, is := short(v.vm); is {
+		return message, true
+	}
+	return "no node has room for the virtual machine", true
 }
 
 // kubevirtSays is KubeVirt's own account of a printable status.
