@@ -68,6 +68,7 @@ func Config() (*rest.Config, error) {
 func New(name, userAgent string, config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{} // else client-go prints to standard error, which holds JSON lines only
 	config.UserAgent = userAgent
 	if config.Timeout == 0 {
 		config.Timeout = Timeout

@@ -203,7 +203,7 @@ func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answer
 		r.reader.Ahead(ctx, decision.Needs...)
 		for _, need := range decision.Needs {
 			answer := r.reader.Answer(ctx, need)
-			if f := answer.Fault; f != nil && f.Cluster == cluster.Management && f.Class == fault.Unavailable {
+			if f := answer.Fault; f != nil && f.Cluster == cluster.Management && (f.Class == fault.Unavailable || f.Class == fault.Conflict) {
 				return plan.Decision{}, nil, f
 			}
 			known[need.Key()] = answer

@@ -177,7 +177,7 @@ var scenes = []scene{
 		},
 	},
 	{
-		name: "ForeignWriteDuringChange", reason: "what others write into the virtual machine survives",
+		name: "ForeignWriteDuringChange", reason: "what others write into the virtual machine survives", writes: true,
 		before: func(w *world, f *function) {
 			converged(w, f)
 			w.patch(kinds.Machines, subject, subjectChange)

@@ -65,15 +65,15 @@ func TestAFailureOfAnyCallIsRetriedToTheSameEnd(t *testing.T) {
 	concurrently(t, faults, func(x fault) string { return x.name }, func(t *testing.T, x fault) {
 		w := newWorld(t)
 		w.create(surroundings)
-		for k := 1; k <= max(len(creation), len(deletion)); k++ {
-			if !x.concerns(creation, k) && !x.concerns(deletion, k) {
-				continue
-			}
+		atCreation, atDeletion := x.among(creation), x.among(deletion)
+		for i := range max(len(atCreation), len(atDeletion)) {
+			k := nth(atCreation, i)
 			w.machine(subject, subjectSpec)
 			hit := x.during(w, k)
 			if diff := cmp.Diff(want, w.state()); diff != "" {
 				t.Errorf("%s, at %q, call %d of the creation (-calm +after):\n%s", x.reason, hit, k, diff)
 			}
+			k = nth(atDeletion, i)
 			w.remove(kinds.Machines, subject)
 			hit = x.during(w, k)
 			w.release()
@@ -84,21 +84,29 @@ func TestAFailureOfAnyCallIsRetriedToTheSameEnd(t *testing.T) {
 	})
 }
 
-// concerns tells whether the k-th of some calls is to fail like this.
-func (x fault) concerns(calls []kubetest.Request, k int) bool {
-	if k > len(calls) {
-		return false
-	}
-	if calls[k-1].Write() {
-		return true
-	}
+// among are the numbers, from 1, of those calls that are to fail like this.
+func (x fault) among(calls []kubetest.Request) []int {
 	var ways []string
 	for _, other := range faults {
 		if !other.writes {
 			ways = append(ways, other.name)
 		}
 	}
-	return !x.writes && (*exhaustive || ways[k%len(ways)] == x.name)
+	var at []int
+	for i, c := range calls {
+		if c.Write() || (!x.writes && (*exhaustive || ways[i%len(ways)] == x.name)) {
+			at = append(at, i+1)
+		}
+	}
+	return at
+}
+
+// nth is the i-th number, or 0, which is no call's.
+func nth(numbers []int, i int) int {
+	if i < len(numbers) {
+		return numbers[i]
+	}
+	return 0
 }
 
 // during lets a new copy handle an event about the subject and fails its k-th call.
