@@ -1,4 +1,4 @@
-// Package apply is the only writer. It takes a plan and brings the world to it,
+// Package apply is the only writer, but for Kubernetes Events. It takes a plan and brings the world to it,
 // writing only what differs: at the fixpoint it writes nothing.
 //
 // How each verb writes:

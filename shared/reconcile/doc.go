@@ -16,5 +16,6 @@
 //     (answer.go).
 //
 // A write that meets a newer object, and a status that does, lead back to step
-// 3. Nothing outlives a call but transports.
+// 3. What outlives a call decides nothing: transports, which versions a cluster
+// serves and what its UID is, and verdicts of dry-runs by resourceVersion.
 package reconcile

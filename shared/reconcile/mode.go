@@ -28,7 +28,8 @@ const (
 	ModeApply Mode = "apply"
 	// ModePlan writes nothing and logs what it would write.
 	ModePlan Mode = "plan"
-	// ModeObserve writes nothing and reports drift in log and metric.
+	// ModeObserve writes nothing and logs the drift.
+	// NOTE: today it does what ModePlan does; it has no metric of its own.
 	ModeObserve Mode = "observe"
 	// ModeUnmanaged leaves the object alone.
 	ModeUnmanaged Mode = "unmanaged"
