@@ -13,6 +13,7 @@ DATA ?=
 IDLE ?= 30s
 PORT ?=
 DISABLE ?=
+CLUSTERS ?= 1
 
 .PHONY: help
 help: ## Explain the targets
@@ -24,11 +25,13 @@ help: ## Explain the targets
 	@echo "                       SAMPLE=$(SAMPLE) (a folder of deploy/samples)   DATA=DIR (keep state there)"
 	@echo "                       IDLE=$(IDLE) (stop an idle function after)   PORT=N (of the API server)"
 	@echo "                       DISABLE=NAME (never start that function)"
+	@echo "                       CLUSTERS=N (1: Machines run on the API server itself; more: on N remote ones)"
+	@echo "  make bench settings: CLUSTERS=3 (500 Machines over so many clusters in the local stack)"
 	@echo "  make test  settings: TESTFLAGS='-run Name -v'   PKG=./shared/..."
 
 .PHONY: run
 run: ## Bring up the whole stack on this machine, submit the samples, show every event
-	@go run ./deploy/local $(if $(ONCE),--once) --sample='$(SAMPLE)' --idle $(IDLE) \
+	@go run ./deploy/local $(if $(ONCE),--once) --sample='$(SAMPLE)' --idle $(IDLE) --clusters $(CLUSTERS) \
 		$(if $(DATA),--data $(DATA)) $(if $(PORT),--port $(PORT)) $(if $(DISABLE),--disable $(DISABLE))
 
 PKG ?= ./...
@@ -50,6 +53,7 @@ build: ## Build every binary into .cache/bin
 .PHONY: generate
 generate: tools ## Derive code, CRDs, sources, triggers, rights and the README's table from the declarations
 	$(BIN)/controller-gen object paths=./api/...
+	$(BIN)/controller-gen crd paths=./api/dockyards/... output:crd:dir=api/dockyards/crds
 	$(BIN)/controller-gen crd paths=./api/vitistack/... output:crd:dir=api/vitistack/crds
 	go run ./deploy/generate
 
@@ -60,7 +64,7 @@ check: tools ## Format, vet, lint, generated files, go mod tidy, vulnerabilities
 .PHONY: bench
 bench: ## Measure start, memory, latency and throughput, each beside a baseline
 	@go run ./deploy/local build --all
-	go run ./test/kube/withetcd -- go run ./test/bench
+	$(if $(filter 1,$(CLUSTERS)),go run ./test/kube/withetcd --) go run ./test/bench -clusters $(CLUSTERS)
 
 .PHONY: tools
 tools: # The pinned tools of `make check` and `make generate`

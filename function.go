@@ -4,14 +4,48 @@
 package slipway
 
 import (
+	"slices"
+	"strings"
+
+	clusteranchor "github.com/slipway-dev/slipway/functions/cluster-anchor"
+	clustercheck "github.com/slipway-dev/slipway/functions/cluster-check"
 	machinevm "github.com/slipway-dev/slipway/functions/machine-vm"
+	nodecapacity "github.com/slipway-dev/slipway/functions/node-capacity"
+	nodepoolprovisioner "github.com/slipway-dev/slipway/functions/nodepool-provisioner"
+	organizationonboarder "github.com/slipway-dev/slipway/functions/organization-onboarder"
+	releaseimporter "github.com/slipway-dev/slipway/functions/release-importer"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 )
 
-// New makes the function for Knative's middleware.
-func New() any { return machinevm.New() }
+// functions are all there are: how each is declared, and how it is made.
+var functions = []struct {
+	spec func() reconcile.Spec
+	host func() *reconcile.Host
+}{
+	{clusteranchor.DefaultSpec, clusteranchor.New},
+	{clustercheck.DefaultSpec, clustercheck.New},
+	{machinevm.DefaultSpec, machinevm.New},
+	{nodecapacity.DefaultSpec, nodecapacity.New},
+	{nodepoolprovisioner.DefaultSpec, nodepoolprovisioner.New},
+	{organizationonboarder.DefaultSpec, organizationonboarder.New},
+	{releaseimporter.DefaultSpec, releaseimporter.New},
+}
 
-// Specs are the declarations of all functions.
+// New makes the function for Knative's middleware: one that hosts them all.
+func New() *reconcile.Composite {
+	hosts := make([]*reconcile.Host, 0, len(functions))
+	for _, f := range functions {
+		hosts = append(hosts, f.host())
+	}
+	return reconcile.Many(hosts...)
+}
+
+// Specs are the declarations of all functions, by name.
 func Specs() []reconcile.Spec {
-	return []reconcile.Spec{machinevm.DefaultSpec()}
+	specs := make([]reconcile.Spec, 0, len(functions))
+	for _, f := range functions {
+		specs = append(specs, f.spec())
+	}
+	slices.SortFunc(specs, func(a, b reconcile.Spec) int { return strings.Compare(a.Name, b.Name) })
+	return specs
 }

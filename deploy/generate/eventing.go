@@ -1,14 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"hash/fnv"
 	"maps"
 	"slices"
 	"strings"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-dev/slipway/shared/event"
 	"github.com/slipway-dev/slipway/shared/kind"
@@ -66,44 +63,6 @@ func sink(apiVersion, kindName, name string) object {
 	return object{"ref": object{"apiVersion": apiVersion, "kind": kindName, "name": name, "namespace": namespace}}
 }
 
-// watched is every watch of every function once. A watch without a selector
-// holds what those with one would see; what one function needs through the
-// adapter, all get through it, so that no event comes twice.
-func watched(specs []reconcile.Spec) []reconcile.Watch {
-	byResource := map[string][]reconcile.Watch{}
-	for _, spec := range specs {
-		for _, watch := range spec.Watches {
-			byResource[watch.Resource.String()] = append(byResource[watch.Resource.String()], watch)
-		}
-	}
-	var out []reconcile.Watch
-	for _, same := range byResource {
-		out = append(out, merge(same)...)
-	}
-	slices.SortFunc(out, func(a, b reconcile.Watch) int {
-		return cmp.Or(strings.Compare(a.Resource.Group, b.Resource.Group), strings.Compare(a.Resource.Kind, b.Resource.Kind), strings.Compare(a.Selector, b.Selector))
-	})
-	return out
-}
-
-func merge(same []reconcile.Watch) []reconcile.Watch {
-	adapter, remote := false, false
-	bySelector := map[string]reconcile.Watch{}
-	for _, watch := range same {
-		adapter, remote = adapter || watch.Adapter, remote || watch.Remote
-		bySelector[watch.Selector] = watch
-	}
-	if all, ok := bySelector[""]; ok {
-		bySelector = map[string]reconcile.Watch{"": all}
-	}
-	out := make([]reconcile.Watch, 0, len(bySelector))
-	for _, watch := range bySelector {
-		watch.Adapter, watch.Remote = adapter, remote
-		out = append(out, watch)
-	}
-	return out
-}
-
 // apiServerSources is one source per API group: an absent kind in a group is
 // skipped, an absent group would crash the whole source. All are in Reference
 // mode, so that nothing of an object travels but its name.
@@ -148,58 +107,6 @@ func sourceName(group string) string {
 	return strings.ReplaceAll(group, ".", "-")
 }
 
-// adapter is the Deployment of sources/adapter with the list of the kinds that
-// it watches.
-func adapter(specs []reconcile.Spec) []object {
-	var resources []any
-	for _, watch := range watched(specs) {
-		if !watch.Adapter {
-			continue
-		}
-		entry := object{
-			"group": watch.Resource.Group, "versions": watch.Resource.Versions,
-			"resource": watch.Resource.Plural, "kind": watch.Resource.Kind, "mode": "Reference",
-		}
-		if watch.Selector != "" {
-			entry["selector"] = watch.Selector
-		}
-		resources = append(resources, entry)
-	}
-	// A struct of strings and lists always encodes.
-	text, _ := yaml.Marshal(object{"sink": brokerAddress, "resources": resources})
-	labels := object{"app.kubernetes.io/name": adapterName}
-	return []object{
-		{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta(adapterName),
-			"data": object{"config.yaml": string(text)},
-		},
-		{
-			"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta(adapterName),
-			"spec": object{
-				"replicas": 1, "selector": object{"matchLabels": labels},
-				"template": object{
-					"metadata": object{"labels": labels},
-					"spec": object{
-						"serviceAccountName": sourceAccnt,
-						"containers": []any{object{
-							"name": adapterName, "image": "ko://github.com/slipway-dev/slipway/sources/adapter/cmd",
-							"args":           []string{"--config=/etc/source-adapter/config.yaml", "--health-listen=:8081"},
-							"volumeMounts":   []any{object{"name": "config", "mountPath": "/etc/source-adapter"}},
-							"livenessProbe":  object{"httpGet": object{"path": "/healthz", "port": 8081}},
-							"readinessProbe": object{"httpGet": object{"path": "/readyz", "port": 8081}},
-							"resources": object{
-								"requests": object{"cpu": "20m", "memory": "64Mi"}, "limits": object{"memory": "256Mi"},
-							},
-							"securityContext": restricted(),
-						}},
-						"volumes": []any{object{"name": "config", "configMap": object{"name": adapterName}}},
-					},
-				},
-			},
-		},
-	}
-}
-
 // triggers hand each function the events of the kinds it is woken by, and its
 // resyncs.
 func triggers(specs []reconcile.Spec) []object {
@@ -231,23 +138,58 @@ func triggers(specs []reconcile.Spec) []object {
 	return out
 }
 
+// kinds are the filters of what a function watches. A watch that is limited to a
+// namespace or to names lets nothing else through, whatever others watch.
 func kinds(spec reconcile.Spec) []object {
-	filters := map[string]object{}
+	byResource := map[string][]reconcile.Watch{}
 	for _, watch := range spec.Watches {
-		match := object{"exact": object{"kind": watch.Resource.Kind, "apiversion": "v1"}}
-		if group := watch.Resource.Group; group != "" {
-			match = object{"all": []any{
-				object{"exact": object{"kind": watch.Resource.Kind}},
-				object{"prefix": object{"apiversion": group + "/"}},
-			}}
-		}
-		filters[watch.Resource.String()] = match
+		watch.Selector = "" // events do not tell labels
+		name := watch.Resource.String()
+		byResource[name] = append(byResource[name], watch)
 	}
-	out := make([]object, 0, len(filters))
-	for _, name := range slices.Sorted(maps.Keys(filters)) {
-		out = append(out, filters[name])
+	var out []object
+	for _, name := range slices.Sorted(maps.Keys(byResource)) {
+		for _, watch := range merge(byResource[name]) {
+			for _, limit := range limits(watch) {
+				out = append(out, match(watch.Resource, limit))
+			}
+		}
 	}
 	return out
+}
+
+// limits are what objects of a watch have in common, one for each name.
+func limits(watch reconcile.Watch) []object {
+	names := watch.Names
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	out := make([]object, 0, len(names))
+	for _, name := range names {
+		limit := object{}
+		if watch.Namespace != "" {
+			limit["namespace"] = watch.Namespace
+		}
+		if name != "" {
+			limit["name"] = name
+		}
+		out = append(out, limit)
+	}
+	return out
+}
+
+func match(resource kind.Resource, limit object) object {
+	exact := maps.Clone(limit)
+	exact["kind"] = resource.Kind
+	if resource.Group == "" {
+		exact["apiversion"] = "v1"
+		return object{"exact": exact}
+	}
+	// Whatever version the adapter found served.
+	return object{"all": []any{
+		object{"exact": exact},
+		object{"prefix": object{"apiversion": resource.Group + "/"}},
+	}}
 }
 
 // resyncs tick every five minutes, each function at a minute and second of its
@@ -270,14 +212,18 @@ func resyncs(specs []reconcile.Spec) []object {
 	return out
 }
 
-// sourceAccount may watch exactly the watched kinds. Its binding names the
-// account itself: Knative's own access check does not see groups.
+// sourceAccount may watch exactly the kinds of the ApiServerSources. Its binding
+// names the account itself: Knative's own access check does not see groups.
 func sourceAccount(specs []reconcile.Spec) []object {
-	// The adapter follows the definitions of the kinds that may come and go.
-	grants := []reconcile.Grant{{Resource: kind.CRDs, Verbs: []string{"get", "list", "watch"}}}
+	var grants []reconcile.Grant
 	for _, watch := range watched(specs) {
-		grants = append(grants, reconcile.Grant{Resource: watch.Resource, Verbs: []string{"get", "list", "watch"}})
+		if !watch.Adapter {
+			grants = append(grants, reconcile.Grant{Resource: watch.Resource, Verbs: watching})
+		}
 	}
 	return append([]object{{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta(sourceAccnt)}},
 		role("slipway-"+sourceAccnt, sourceAccnt, grants)...)
 }
+
+// watching are the verbs of whoever watches.
+var watching = []string{"get", "list", "watch"}

@@ -83,6 +83,13 @@ func service(spec reconcile.Spec) object {
 		object{"name": "LISTEN_ADDRESS", "value": "[::]:8080"},
 		object{"name": "K_SINK", "value": brokerAddress},
 	}
+	if spec.Settings != "" {
+		for _, v := range spec.Env {
+			env = append(env, object{"name": v.Name, "valueFrom": object{
+				"configMapKeyRef": object{"name": spec.Settings, "key": v.Name, "optional": true},
+			}})
+		}
+	}
 	return object{
 		"apiVersion": "serving.knative.dev/v1", "kind": "Service",
 		"metadata": meta(spec.Name, object{"labels": object{

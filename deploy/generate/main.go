@@ -1,6 +1,7 @@
 // Command generate writes everything that follows from the functions' own
 // declarations: event sources, triggers and resyncs in sources/, Services,
-// accounts and rights in deploy/base, and the table in the README.
+// accounts and rights in deploy/base, what target clusters need in deploy/target,
+// and the table in the README.
 //
 //	go run ./deploy/generate          write the files
 //	go run ./deploy/generate -check   name the files that are out of date, exit 1
@@ -44,11 +45,12 @@ func render(root string, specs []reconcile.Spec) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for path, objects := range map[string][]object{
 		"sources/broker.yaml":           {broker()},
-		"sources/account.yaml":          sourceAccount(specs),
+		"sources/account.yaml":          append(sourceAccount(specs), adapterAccount(specs)...),
 		"sources/apiserversources.yaml": apiServerSources(specs),
 		"sources/adapter.yaml":          adapter(specs),
 		"sources/triggers.yaml":         triggers(specs),
 		"sources/resync.yaml":           resyncs(specs),
+		"deploy/target/account.yaml":    targetAccount(specs),
 	} {
 		if err := add(files, path, objects); err != nil {
 			return nil, err
@@ -69,7 +71,7 @@ func render(root string, specs []reconcile.Spec) (map[string][]byte, error) {
 	if err := add(files, "deploy/root/account.yaml", rootAccount(specs)); err != nil {
 		return nil, err
 	}
-	resources := append([]string{"namespace.yaml", "event-archive.yaml", "../../api/vitistack/crds", "../../sources"}, names...)
+	resources := append([]string{"namespace.yaml", "event-archive.yaml", "../../api/dockyards/crds", "../../api/vitistack/crds", "../../sources"}, names...)
 	if err := add(files, "deploy/base/kustomization.yaml", []object{kustomization(resources...)}); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,15 +20,19 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/deploy/local/build"
 	"github.com/slipway-dev/slipway/deploy/local/kube"
 	"github.com/slipway-dev/slipway/deploy/local/stack"
+	"github.com/slipway-dev/slipway/shared/dockyards"
+	"github.com/slipway-dev/slipway/shared/reconcile"
 )
 
 type flags struct {
 	once          bool
 	sample, data  string
 	port          int
+	clusters      int
 	idle, timeout time.Duration
 	disable       []string
 }
@@ -56,6 +61,7 @@ func command() *cobra.Command {
 	set.StringVar(&f.sample, "sample", "vitistack", "folder of deploy/samples to submit; empty submits none")
 	set.StringVar(&f.data, "data", "", "directory for all state; default .local/default, or one that is removed at the end with --once")
 	set.IntVar(&f.port, "port", 0, "port of the API server; 0 takes a free one")
+	set.IntVar(&f.clusters, "clusters", 1, "clusters that Machines run on: 1 is the supervisor itself, more are so many remote ones")
 	set.DurationVar(&f.idle, "idle", 30*time.Second, "how long a function rests before its process is stopped")
 	set.DurationVar(&f.timeout, "timeout", 2*time.Minute, "with --once: how long the samples may take to be Ready")
 	set.StringSliceVar(&f.disable, "disable", nil, "functions that are never started")
@@ -102,27 +108,73 @@ func run(ctx context.Context, f *flags) error {
 	}
 	defer cleanUp()
 	s, err := stack.Start(ctx, stack.Options{
-		Root: root, Data: data, Port: f.port, Idle: f.idle, Disable: f.disable, Out: os.Stdout, Progress: os.Stderr,
+		Root: root, Data: data, Port: f.port, Clusters: f.clusters, Idle: f.idle, Disable: f.disable, Out: os.Stdout, Progress: os.Stderr,
 	})
 	if err != nil {
 		return err
 	}
 	defer func() { fmt.Println("stopping"); s.Stop() }()
-	fmt.Printf("\n  export KUBECONFIG=%s\n  export SLIPWAY_BROKER=%s\n  logs: %s\n\n", relative(s.Cluster.Kubeconfig), s.Broker, relative(data))
+	fmt.Printf("\n  export KUBECONFIG=%s\n  export SLIPWAY_BROKER=%s\n  logs: %s\n", relative(s.Cluster.Kubeconfig), s.Broker, relative(data))
+	for _, remote := range s.Remotes {
+		fmt.Printf("  %s: .cache/bin/kube kubectl --kubeconfig %s get vm,vmi,pvc -A\n", remote.Name, relative(remote.Cluster.Kubeconfig))
+	}
+	fmt.Println()
 	if err := s.Apply(ctx, samples...); err != nil {
+		return err
+	}
+	if err := siblings(ctx, s, root, f.sample); err != nil {
 		return err
 	}
 	if !f.once {
 		fmt.Println("Ctrl-C stops everything.")
 		return s.Failed(ctx)
 	}
-	wanted := withConditions(samples)
+	wanted := reconciled(samples)
 	waited := s.WaitReady(ctx, f.timeout, wanted...)
-	table, err := s.Kubectl(ctx, "get", strings.Join(kinds(wanted), ",")+",virtualmachines,virtualmachineinstances,persistentvolumeclaims", "-A")
-	if err == nil {
-		fmt.Printf("\n%s\n", table)
+	return errors.Join(waited, tables(ctx, s, wanted))
+}
+
+// siblings submits what controllers beside Slipway know of a sample: statuses, in its
+// folder status.
+func siblings(ctx context.Context, s *stack.Stack, root, sample string) error {
+	folder := filepath.Join(root, "deploy", "samples", sample, "status")
+	if _, err := os.Stat(folder); sample == "" || errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
-	return errors.Join(waited, err)
+	_, err := s.Kubectl(ctx, "apply", "--server-side", "--subresource=status", "-k", folder)
+	return err
+}
+
+// tables print what has come to be: the samples, and what was made for them on
+// each cluster.
+func tables(ctx context.Context, s *stack.Stack, wanted []*unstructured.Unstructured) error {
+	const made = "virtualmachines,virtualmachineinstances,persistentvolumeclaims"
+	if len(s.Remotes) == 0 {
+		table, err := s.Kubectl(ctx, "get", strings.Join(append(kinds(wanted), made), ","), "-A")
+		fmt.Printf("\n%s\n", table)
+		return err
+	}
+	samples := append(kinds(wanted), "kubevirtconfigs.vitistack.io")
+	for _, args := range [][]string{
+		{"get", strings.Join(samples, ","), "-A"},
+		// A Machine's table does not tell its cluster.
+		{"get", "machines.vitistack.io", "-A", "-o", "custom-columns=NAMESPACE:.metadata.namespace,MACHINE:.metadata.name," +
+			"CLUSTER:.status.kubevirtConfigRef,PHASE:.status.phase,VM:.status.vmName,NODE:.status.nodeName,ADDRESS:.status.ipAddresses[0]"},
+	} {
+		table, err := s.Kubectl(ctx, args...)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("\n%s", table)
+	}
+	for _, remote := range s.Remotes {
+		table, err := s.KubectlOn(ctx, remote, "get", made, "-A")
+		if err != nil {
+			return err
+		}
+		fmt.Printf("\n%s:\n%s", remote.Name, table)
+	}
+	return nil
 }
 
 func samples(root, name string) ([]*unstructured.Unstructured, error) {
@@ -134,19 +186,18 @@ func samples(root, name string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot find sample %q in deploy/samples: %w", name, err)
 	}
-	for _, obj := range objects {
-		if obj.GetNamespace() == "" && obj.GetKind() != "Namespace" && obj.GetKind() != "MachineClass" && obj.GetKind() != "KubevirtConfig" {
-			obj.SetNamespace("default")
-		}
-	}
 	return objects, nil
 }
 
-// withConditions are the sample objects that a function makes Ready.
-func withConditions(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
+// reconciled are the sample objects that a function takes care of, and says so on:
+// a Release has no conditions.
+func reconciled(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, obj := range objects {
-		if obj.GetKind() == "Machine" {
+		if dockyards.Releases.Is(obj.GetAPIVersion(), obj.GetKind()) {
+			continue
+		}
+		if slices.ContainsFunc(slipway.Specs(), func(spec reconcile.Spec) bool { return spec.Reconciles.Is(obj.GetAPIVersion(), obj.GetKind()) }) {
 			out = append(out, obj)
 		}
 	}
@@ -158,7 +209,7 @@ func kinds(objects []*unstructured.Unstructured) []string {
 	var names []string
 	for _, obj := range objects {
 		gvk := obj.GroupVersionKind()
-		if name := strings.ToLower(gvk.Kind) + "s." + gvk.Group; !seen[name] {
+		if name := stack.ResourceOf(gvk.Group, gvk.Kind) + "." + gvk.Group; !seen[name] {
 			seen[name] = true
 			names = append(names, name)
 		}

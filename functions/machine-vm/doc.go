@@ -60,5 +60,13 @@
 // at once; decide/placement.go and decide/place.go choose. The choice is noted on
 // the Machine before anything is made on the cluster, and a placed Machine never
 // moves. A cluster that does not answer makes its own Machines wait, and costs
-// one call the timeout of one request.
+// one call the timeout of one request; one that answers so slowly that nothing
+// could be done in the time of an event counts as one that does not.
+//
+// # Metrics
+//
+// metrics.go declares those of the operator that the function replaces, under its
+// names and labels. The gauges are counted in the cluster at the end of each resync,
+// since a function at zero has no memory; the others are what conclusions observe
+// (decide/observe.go).
 package machinevm

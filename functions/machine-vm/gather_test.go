@@ -285,7 +285,4 @@ func TestChildrenAreOnlyWhatCarriesAllMarks(t *testing.T) {
 			}
 		})
 	}
-	if decide.AnnotationInstallation != reconcile.AnnotationInstallation {
-		t.Error("the decision marks children with another annotation than the runtime looks for")
-	}
 }

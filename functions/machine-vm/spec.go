@@ -33,6 +33,8 @@ func Spec(settings Settings) reconcile.Spec {
 		Children:     children(settings),
 		Targets:      gatherer{settings: settings.Settings}.targets,
 		Connected:    mapper{settings: settings}.connected,
+		Metrics:      metrics(),
+		Gauges:       gauges(settings),
 		Concurrency:  concurrency,
 	}
 	for _, v := range variables {
@@ -121,6 +123,6 @@ func claimInUse(ctx context.Context, r *read.Reader, cluster string, claim *unst
 func ownerOf(child *unstructured.Unstructured) (owner reconcile.Key, uid, installation string, ok bool) {
 	annotations := child.GetAnnotations()
 	owner = reconcile.Key{Namespace: child.GetNamespace(), Name: annotations[v1alpha1.AnnotationMachineName]}
-	uid, installation = annotations[v1alpha1.AnnotationMachineUID], annotations[reconcile.AnnotationInstallation]
+	uid, installation = annotations[v1alpha1.AnnotationMachineUID], annotations[kind.AnnotationInstallation]
 	return owner, uid, installation, owner.Name != "" && uid != "" && installation != ""
 }

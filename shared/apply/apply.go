@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -38,6 +39,9 @@ type Writer struct {
 	Vault    *vault.Vault
 	// Manager is the field manager.
 	Manager string
+	// Predecessors are managers whose fields, owned by create or update, become the
+	// Manager's own with its first apply.
+	Predecessors []string
 	// DryRun writes nothing: every entry that would write ends as Skipped.
 	DryRun bool
 	// Log gets one line per write.
@@ -252,14 +256,18 @@ func (w *Writer) client(ctx context.Context, entry plan.Entry) (dynamic.Resource
 	if err != nil {
 		return nil, err
 	}
-	if !entry.Resource.Namespaced {
-		return c.Dynamic.Resource(gvr), nil
-	}
 	obj := entry.Object
 	if obj == nil {
 		obj = entry.Base
 	}
-	return c.Dynamic.Resource(gvr).Namespace(obj.GetNamespace()), nil
+	// An object is written in the version that it speaks.
+	if version := obj.GroupVersionKind().Version; slices.Contains(entry.Resource.Versions, version) {
+		gvr.Version = version
+	}
+	if namespace := entry.Resource.Within(obj.GetNamespace()); namespace != "" {
+		return c.Dynamic.Resource(gvr).Namespace(namespace), nil
+	}
+	return c.Dynamic.Resource(gvr), nil
 }
 
 // current is the object under an entry as it is known now: as gathered, or as
@@ -292,6 +300,9 @@ func (w *Writer) skipped(entry plan.Entry) plan.Outcome {
 
 func (w *Writer) failed(entry plan.Entry, err error) plan.Outcome {
 	f := read.Fault(err, entry.Cluster, fmt.Sprintf("%s %s %s", entry.Verb, entry.Resource, entry.Name()), w.Vault)
+	if c, err := w.Clusters.Client(entry.Cluster); err == nil && f.Class == fault.NotServed {
+		c.Forget(entry.Resource)
+	}
 	if f.Class != fault.Conflict {
 		w.Log.Warn("write failed", "call", f.Call, "cluster", f.Cluster, "code", f.Code, "error", f.Message)
 	}

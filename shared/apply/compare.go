@@ -3,15 +3,11 @@ package apply
 import (
 	"fmt"
 	"reflect"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/value"
-
-	"github.com/slipway-dev/slipway/shared/kind"
 )
 
 // verdict tells whether applying an intent would change a live object.
@@ -26,8 +22,8 @@ const (
 
 // compare judges an intent against the live object: every leaf must be equal,
 // and the leaves that manager owns must be exactly the intent's.
-func compare(res kind.Resource, intent, live *unstructured.Unstructured, manager string) (verdict, error) {
-	c := comparison{lists: res.Lists, owned: fieldpath.NewSet()}
+func compare(intent, live *unstructured.Unstructured, manager string) (verdict, error) {
+	c := comparison{owned: fieldpath.NewSet()}
 	c.fields(fieldpath.Path{}, "", intent.Object, live.Object)
 	if c.worst == different {
 		return different, nil
@@ -68,7 +64,6 @@ var notOwned = map[string]bool{
 }
 
 type comparison struct {
-	lists map[string][]string
 	owned *fieldpath.Set
 	worst verdict
 }
@@ -105,37 +100,36 @@ func (c *comparison) value(path fieldpath.Path, dotted string, want, have any) {
 		}
 		c.fields(path, dotted, w, h)
 	case []any:
-		keys, keyed := c.lists[strings.TrimPrefix(dotted, ".")]
-		if !keyed {
-			c.owned.Insert(path)
-			c.judge(leaf(want, have))
+		if dotted == ownerReferences {
+			c.owners(path, w, have)
 			return
 		}
-		h, _ := have.([]any)
-		c.items(path, dotted, keys, w, h)
+		// Whether a list is atomic or has keys only the server knows: one that is
+		// not equal, or not owned as a whole, makes the verdict unsure.
+		c.owned.Insert(path)
+		c.judge(leaf(want, have))
 	default:
 		c.owned.Insert(path)
 		c.judge(leaf(want, have))
 	}
 }
 
-func (c *comparison) items(path fieldpath.Path, dotted string, keys []string, want, have []any) {
+// ownerReferences are a keyed list on every object, whose items are atomic.
+const ownerReferences = ".metadata.ownerReferences"
+
+func (c *comparison) owners(path fieldpath.Path, want []any, have any) {
+	live, _ := have.([]any)
 	for _, item := range want {
-		if len(keys) == 1 && keys[0] == "=" {
-			v := value.NewValueInterface(item)
-			c.owned.Insert(append(path.Copy(), fieldpath.PathElement{Value: &v}))
-			if !contains(have, item) {
-				c.judge(different)
-			}
-			continue
-		}
-		fields, ok := item.(map[string]any)
+		reference, ok := item.(map[string]any)
 		if !ok {
-			c.judge(unsure)
+			c.judge(different)
 			continue
 		}
-		element := fieldpath.KeyByFields(keyValues(fields, keys)...)
-		c.fields(append(path.Copy(), fieldpath.PathElement{Key: element}), dotted, fields, find(have, fields, keys))
+		keys := []string{"uid"}
+		c.owned.Insert(append(path.Copy(), fieldpath.PathElement{Key: fieldpath.KeyByFields(keyValues(reference, keys)...)}))
+		if !reflect.DeepEqual(normal(reference), normal(find(live, reference, keys))) {
+			c.judge(different)
+		}
 	}
 }
 
@@ -162,15 +156,6 @@ func find(items []any, like map[string]any, keys []string) map[string]any {
 		}
 	}
 	return nil
-}
-
-func contains(items []any, wanted any) bool {
-	for _, item := range items {
-		if reflect.DeepEqual(normal(item), normal(wanted)) {
-			return true
-		}
-	}
-	return false
 }
 
 // leaf compares two scalars or atomic values. Two different strings that are

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,7 +26,7 @@ func (w *Writer) apply(ctx context.Context, client dynamic.ResourceInterface, en
 		// A forced apply would take over whatever appeared since it was read.
 		return w.create(ctx, client, entry)
 	}
-	verdict, err := compare(entry.Resource, entry.Object, base, w.Manager)
+	verdict, err := compare(entry.Object, base, w.Manager)
 	if err != nil {
 		return w.failed(entry, err)
 	}
@@ -35,7 +36,7 @@ func (w *Writer) apply(ctx context.Context, client dynamic.ResourceInterface, en
 		}
 	}
 	switch {
-	case verdict == equal:
+	case verdict == equal && !ownsByUpdate(base, w.Predecessors...):
 		return plan.Outcome{Entry: entry, Result: plan.Unchanged, Object: base}
 	case w.DryRun:
 		return w.skipped(entry)
@@ -49,10 +50,11 @@ func (w *Writer) apply(ctx context.Context, client dynamic.ResourceInterface, en
 // fold turns the fields that the function owns by a create or a patch into
 // fields that it owns by apply: else fields left out later would stay.
 func (w *Writer) fold(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if !ownsByUpdate(base, w.Manager) {
+	managers := append([]string{w.Manager}, w.Predecessors...)
+	if !ownsByUpdate(base, managers...) {
 		return base, nil
 	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(base, sets.New(w.Manager), w.Manager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(base, sets.New(managers...), w.Manager)
 	if err != nil || patch == nil {
 		return base, err
 	}
@@ -64,9 +66,9 @@ func (w *Writer) fold(ctx context.Context, client dynamic.ResourceInterface, ent
 	return w.done(entry, plan.Configured, folded).Object, nil
 }
 
-func ownsByUpdate(obj *unstructured.Unstructured, manager string) bool {
+func ownsByUpdate(obj *unstructured.Unstructured, managers ...string) bool {
 	for _, entry := range obj.GetManagedFields() {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" {
+		if slices.Contains(managers, entry.Manager) && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" {
 			return true
 		}
 	}

@@ -17,8 +17,8 @@ import (
 var dynamicSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
 
 // Discover finds the first of a resource's versions that the server serves.
-// What is served is remembered for the life of the process; what is not
-// served may arrive at any time and is asked for again.
+// What is served is remembered until the server denies it; what is not served may
+// arrive at any time and is asked for again.
 func (c *Client) Discover(ctx context.Context, res kind.Resource) (schema.GroupVersionResource, bool, error) {
 	key := res.GVR().GroupResource()
 	c.mu.Lock()
@@ -45,6 +45,14 @@ func (c *Client) Discover(ctx context.Context, res kind.Resource) (schema.GroupV
 		}
 	}
 	return schema.GroupVersionResource{}, false, nil
+}
+
+// Forget drops what is remembered of a resource: the server has just said that it
+// does not serve it in that version any more.
+func (c *Client) Forget(res kind.Resource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.served, res.GVR().GroupResource())
 }
 
 func (c *Client) resources(ctx context.Context, gv schema.GroupVersion) ([]metav1.APIResource, error) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
+	"time"
 )
 
 type memoryKey struct{}
@@ -18,6 +20,35 @@ type memory struct {
 
 	mu   sync.Mutex
 	dead map[*remembering]error
+}
+
+// reserve is the end of a call's time that remote clusters do not get: what came of
+// them has to be told on the management cluster. One that is so slow that it would
+// use up everything is waited for like one that is down.
+const reserve = 2 * time.Second
+
+// bound keeps a request out of the reserve. One that outlives the call, to clean up
+// after it, has a time of its own.
+func (m *memory) bound(req *http.Request) (*http.Request, context.CancelFunc) {
+	ends, limited := m.call.Deadline()
+	own, has := req.Context().Deadline()
+	if !limited || !has || own.After(ends) {
+		return req, func() {}
+	}
+	ctx, cancel := context.WithDeadline(req.Context(), ends.Add(-reserve))
+	return req.WithContext(ctx), cancel
+}
+
+// ending is the body of an answer, whose request's time ends with it.
+type ending struct {
+	io.ReadCloser
+	end context.CancelFunc
+}
+
+// Close ends it.
+func (e ending) Close() error {
+	defer e.end()
+	return e.ReadCloser.Close()
 }
 
 func (m *memory) recall(t *remembering) error {

@@ -4,7 +4,6 @@ import (
 	"container/list"
 	"crypto/sha256"
 	"sync"
-	"time"
 )
 
 // poolSize is how many remote connections one process keeps. A rotated
@@ -28,7 +27,7 @@ type pool struct {
 type poolKey struct {
 	kubeconfig [sha256.Size]byte
 	userAgent  string
-	timeout    time.Duration
+	bounds     bounds
 }
 
 type pooled struct {
@@ -38,8 +37,8 @@ type pooled struct {
 
 // client is the connection for a kubeconfig. Reconciles that still use one
 // that was dropped keep it; only its idle connections are closed.
-func (p *pool) client(kubeconfig []byte, userAgent string, timeout time.Duration) (*Client, error) {
-	key := poolKey{kubeconfig: sha256.Sum256(kubeconfig), userAgent: userAgent, timeout: timeout}
+func (p *pool) client(kubeconfig []byte, userAgent string, bounds bounds) (*Client, error) {
+	key := poolKey{kubeconfig: sha256.Sum256(kubeconfig), userAgent: userAgent, bounds: bounds}
 	if client := p.find(key); client != nil {
 		return client, nil
 	}
@@ -47,7 +46,7 @@ func (p *pool) client(kubeconfig []byte, userAgent string, timeout time.Duration
 	if err != nil {
 		return nil, err
 	}
-	client, err := newRemote(userAgent, timeout, config)
+	client, err := newRemote(userAgent, bounds, config)
 	if err != nil {
 		return nil, err
 	}

@@ -24,9 +24,10 @@ const (
 
 // newRemote connects to a target cluster. Its transport is its own, not one of
 // client-go's, which are kept for the life of the process.
-func newRemote(userAgent string, timeout time.Duration, config *rest.Config) (*Client, error) {
+func newRemote(userAgent string, bounds bounds, config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.UserAgent, config.Timeout = -1, userAgent, cmp.Or(timeout, Timeout)
+	config.QPS, config.UserAgent, config.Timeout = -1, userAgent, cmp.Or(bounds.timeout, Timeout)
+	config.WarningHandler = rest.NoWarnings{} // a server's words must not stand in our log
 	tls, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: its certificates cannot be used", config.Host)
@@ -40,7 +41,7 @@ func newRemote(userAgent string, timeout time.Duration, config *rest.Config) (*C
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
 	}
-	remembering := &remembering{next: wrapped}
+	remembering := &remembering{next: bounds.around(wrapped)}
 	client, err := newClient("", config, &http.Client{
 		Transport: remembering, Timeout: config.Timeout,
 		// An API server does not redirect, and the credentials are for it alone.
@@ -87,7 +88,7 @@ func (s *Set) Connect(name string, kubeconfig []byte) error {
 	if err != nil {
 		return err
 	}
-	client, err := clients.client(kubeconfig, management.userAgent, s.RemoteTimeout)
+	client, err := clients.client(kubeconfig, management.userAgent, bounds{timeout: s.RemoteTimeout, answer: s.RemoteAnswer})
 	if err != nil {
 		return err
 	}
@@ -114,9 +115,15 @@ func (t *remembering) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	resp, err := t.next.RoundTrip(req)
+	bounded, end := memory.bound(req)
+	resp, err := t.next.RoundTrip(bounded)
 	memory.note(req.Context(), t, resp, err)
-	return resp, err
+	if err != nil {
+		end()
+		return resp, err
+	}
+	resp.Body = ending{ReadCloser: resp.Body, end: end}
+	return resp, nil
 }
 
 // CloseIdleConnections lets http.Client reach the transport below.

@@ -114,10 +114,11 @@ func TestACredentialDoesNotFollowARedirect(t *testing.T) {
 
 func TestADeadClusterIsAskedOncePerCall(t *testing.T) {
 	for name, c := range map[string]struct {
-		do   http.HandlerFunc
-		want int32
+		do      http.HandlerFunc
+		timeout time.Duration
+		want    int32
 	}{
-		"slow":         {do: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: 1},
+		"slow":         {do: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, timeout: 2 * time.Second, want: 1},
 		"unauthorized": {do: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, want: 1},
 		"forbidden":    {do: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }, want: 20},
 		"well":         {do: namespace, want: 20},
@@ -125,7 +126,7 @@ func TestADeadClusterIsAskedOncePerCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			text, asked := apiServer(t, c.do)
 			set := newSet(t)
-			set.RemoteTimeout = 100 * time.Millisecond
+			set.RemoteTimeout = c.timeout
 			ctx := WithMemory(t.Context())
 			for range 20 {
 				_ = get(ctx, connected(t, set.View(), "east", text))
@@ -157,7 +158,7 @@ func TestThePoolIsBounded(t *testing.T) {
 	p := &pool{size: 2}
 	var made []*Client
 	for _, host := range []string{"a", "b", "a", "c"} {
-		client, err := p.client([]byte(kubeconfig(`server: "https://`+host+`"`, `token: t`)), "test", time.Second)
+		client, err := p.client([]byte(kubeconfig(`server: "https://`+host+`"`, `token: t`)), "test", bounds{timeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,7 +170,44 @@ func TestThePoolIsBounded(t *testing.T) {
 	if len(p.byKey) != 2 || p.recent.Len() != 2 {
 		t.Errorf("the pool of 2 keeps %d", len(p.byKey))
 	}
-	if again, err := p.client([]byte(kubeconfig(`server: "https://a"`, `token: t`)), "test", time.Second); err != nil || again != made[0] {
+	if again, err := p.client([]byte(kubeconfig(`server: "https://a"`, `token: t`)), "test", bounds{timeout: time.Second}); err != nil || again != made[0] {
 		t.Error("the one that was used last was dropped")
+	}
+}
+
+func TestARemoteClusterLeavesTimeToTellOfIt(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	defer close(release)
+	call, cancel := context.WithTimeout(t.Context(), reserve+500*time.Millisecond)
+	defer cancel()
+	m := &memory{call: call, dead: map[*remembering]error{}}
+	transport := &remembering{next: server.Client().Transport}
+	req, err := http.NewRequestWithContext(context.WithValue(call, memoryKey{}, m), http.MethodGet, server.URL, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp, err := transport.RoundTrip(req); err == nil {
+		resp.Body.Close()
+		t.Fatal("the server has answered")
+	}
+	if call.Err() != nil {
+		t.Error("the slow server has used up the whole call")
+	}
+	if m.recall(transport) == nil {
+		t.Error("it is asked again in the same call")
+	}
+	// What cleans up after the call has a time of its own.
+	after, cancel := context.WithTimeout(context.WithoutCancel(call), time.Minute)
+	defer cancel()
+	if bounded, end := m.bound(req.WithContext(after)); bounded.Context() != after {
+		end()
+		t.Error("cleaning up is bound by the call")
 	}
 }

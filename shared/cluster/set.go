@@ -11,6 +11,9 @@ import (
 type Set struct {
 	// RemoteTimeout bounds a request to a remote cluster; 0 is Timeout.
 	RemoteTimeout time.Duration
+	// RemoteAnswer bounds the size of one answer of a remote cluster, in bytes; 0
+	// is no bound.
+	RemoteAnswer int64
 
 	mu      sync.RWMutex
 	clients map[string]*Client
@@ -27,7 +30,7 @@ func NewSet(management *Client) *Set {
 func (s *Set) View() *Set {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return &Set{RemoteTimeout: s.RemoteTimeout, clients: maps.Clone(s.clients)}
+	return &Set{RemoteTimeout: s.RemoteTimeout, RemoteAnswer: s.RemoteAnswer, clients: maps.Clone(s.clients)}
 }
 
 // Client returns the connection to a cluster.

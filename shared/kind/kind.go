@@ -1,6 +1,5 @@
 // Package kind describes the resources that functions read and write: their
-// group, versions, plural and scope, which of their fields hold secrets, and
-// which of their lists are keyed.
+// group, versions, plural and scope, and which of their fields hold secrets.
 //
 // It is plain data, so that decisions, the runtime and the manifest generator
 // speak of a resource by the same value.
@@ -21,16 +20,17 @@ type Resource struct {
 	Versions []string
 	// Kind and Plural are the two names of the resource.
 	Kind, Plural string
-	// Namespaced tells the scope.
-	Namespaced bool
+	// Namespaced tells the scope. EitherScope tells that an older definition of
+	// the resource has the other one, so that the namespace of each object decides.
+	Namespaced, EitherScope bool
 	// Sealed lists the fields whose string values are secret: dotted paths,
 	// with [] after a list and * for any key of a map. A path that ends in
 	// ":base64" holds base64 text.
 	Sealed []string
-	// Lists holds the keys of associative lists by dotted path ("spec.ports"),
-	// for comparing an intent with what is owned. A list that is not named is
-	// atomic. A single key "=" marks a set of scalars.
-	Lists map[string][]string
+	// Dropped lists fields, written like Sealed, that are let go of as soon as an
+	// object is read: they are large, and nobody looks at them. Objects that lack
+	// them must not be written.
+	Dropped []string
 }
 
 // GVK is the group, version and kind under the preferred version.
@@ -49,6 +49,15 @@ func (r Resource) APIVersion() string { return r.GVK().GroupVersion().String() }
 // String is kubectl's name of the resource: plural and group.
 func (r Resource) String() string {
 	return schema.GroupResource{Group: r.Group, Resource: r.Plural}.String()
+}
+
+// Within is the namespace to ask for an object of the resource in, given the one
+// that stands on the object: empty for what lies in none.
+func (r Resource) Within(namespace string) string {
+	if r.Namespaced || r.EitherScope {
+		return namespace
+	}
+	return ""
 }
 
 // Is reports whether an apiVersion and a kind, as an event carries them, name

@@ -8,13 +8,10 @@ var (
 		Sealed: []string{"data.*", "stringData.*"},
 	}
 	ConfigMaps             = Resource{Versions: []string{"v1"}, Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
-	PersistentVolumeClaims = Resource{
-		Versions: []string{"v1"}, Kind: "PersistentVolumeClaim", Plural: "persistentvolumeclaims", Namespaced: true,
-		Lists: map[string][]string{"status.conditions": {"type"}},
-	}
-	Events         = Resource{Group: "events.k8s.io", Versions: []string{"v1"}, Kind: "Event", Plural: "events", Namespaced: true}
-	StorageClasses = Resource{Group: "storage.k8s.io", Versions: []string{"v1"}, Kind: "StorageClass", Plural: "storageclasses"}
-	CRDs           = Resource{
+	PersistentVolumeClaims = Resource{Versions: []string{"v1"}, Kind: "PersistentVolumeClaim", Plural: "persistentvolumeclaims", Namespaced: true}
+	Events                 = Resource{Group: "events.k8s.io", Versions: []string{"v1"}, Kind: "Event", Plural: "events", Namespaced: true}
+	StorageClasses         = Resource{Group: "storage.k8s.io", Versions: []string{"v1"}, Kind: "StorageClass", Plural: "storageclasses"}
+	CRDs                   = Resource{
 		Group: "apiextensions.k8s.io", Versions: []string{"v1"},
 		Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
 	}

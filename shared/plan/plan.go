@@ -10,11 +10,13 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/shared/render"
 )
 
 // Verb says how an entry is written.
@@ -102,19 +104,30 @@ func (p *Plan) Add(name string, entries ...Entry) {
 	}
 }
 
-// Need is one further read that a decision depends on. With a Name it is a
-// get, else a list under Selector.
+// Need is one further read that a decision depends on, or a render. With a Name it
+// is a get, else a list under Selector.
 type Need struct {
 	Cluster   string        `json:"cluster,omitempty"`
 	Resource  kind.Resource `json:"-"`
 	Namespace string        `json:"namespace,omitempty"`
 	Name      string        `json:"name,omitempty"`
 	Selector  string        `json:"selector,omitempty"`
+	// Limit bounds a list to its first objects; 0 lists all.
+	Limit int64 `json:"limit,omitempty"`
+	// Render asks for a template to be rendered; nothing else is set then.
+	Render *render.Request `json:"render,omitempty"`
 }
 
 // Key identifies the need among the answers.
 func (n Need) Key() string {
-	return n.Cluster + "|" + n.Resource.String() + "|" + n.Namespace + "|" + n.Name + "|" + n.Selector
+	if n.Render != nil {
+		return "render|" + n.Render.Hash()
+	}
+	key := n.Cluster + "|" + n.Resource.String() + "|" + n.Namespace + "|" + n.Name + "|" + n.Selector
+	if n.Limit > 0 {
+		key += "|" + strconv.FormatInt(n.Limit, 10)
+	}
+	return key
 }
 
 // Answer is what a need brought to light.
@@ -123,6 +136,8 @@ type Answer struct {
 	Object *unstructured.Unstructured `json:"object,omitempty"`
 	// Items are the objects of a list, sorted by namespace and name.
 	Items []unstructured.Unstructured `json:"items,omitempty"`
+	// Rendered is what a render came to; the values of its Secrets are sealed.
+	Rendered *render.Result `json:"rendered,omitempty"`
 	// Fault is set when the question could not be answered.
 	Fault *fault.Fault `json:"fault,omitempty"`
 }
@@ -234,6 +249,18 @@ type Conclusion struct {
 	LogFields map[string]string `json:"logFields,omitempty"`
 	// Log are further lines of level info, with the same fields.
 	Log []string `json:"log,omitempty"`
+	// Observations are values for the function's own metrics. They count only
+	// when the reconcile ends with this conclusion, in the mode that writes.
+	Observations []Observation `json:"observations,omitempty"`
+}
+
+// Observation is a value for a counter, which it is added to, or a histogram.
+type Observation struct {
+	// Metric is the name of a declared metric, Labels are the values of its labels
+	// in the declared order.
+	Metric string   `json:"metric"`
+	Labels []string `json:"labels,omitempty"`
+	Value  float64  `json:"value"`
 }
 
 // Event is a Kubernetes Event: something happened that a person may look for.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-dev/slipway/shared/cluster"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/vault"
 )
@@ -18,6 +19,10 @@ func Fault(err error, clusterName, call string, v *vault.Vault) *fault.Fault {
 	f := &fault.Fault{Class: fault.Unavailable, Cluster: clusterName, Call: call, Message: v.Scrub(err.Error())}
 	if meta.IsNoMatchError(err) {
 		f.Class = fault.NotServed
+		return f
+	}
+	if errors.Is(err, cluster.ErrAnswerTooLarge) {
+		f.Class, f.Message = fault.Refused, cluster.ErrAnswerTooLarge.Error()
 		return f
 	}
 	var status apierrors.APIStatus

@@ -92,15 +92,26 @@ func (r *Reader) List(ctx context.Context, clusterName string, res kind.Resource
 
 // Serves reports whether a cluster serves a resource.
 func (r *Reader) Serves(ctx context.Context, clusterName string, res kind.Resource) (bool, error) {
+	version, err := r.Version(ctx, clusterName, res)
+	return version != "", err
+}
+
+// Version is the version in which a cluster's objects of a resource are read: the
+// first of the resource's that the cluster serves; empty for none. What a decision
+// makes anew it writes in that version.
+func (r *Reader) Version(ctx context.Context, clusterName string, res kind.Resource) (string, error) {
 	client, err := r.clusters.Client(clusterName)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	_, served, err := client.Discover(ctx, res)
+	gvr, served, err := client.Discover(ctx, res)
 	if err != nil {
-		return false, Fault(err, clusterName, "discover "+res.String(), r.vault)
+		return "", Fault(err, clusterName, "discover "+res.String(), r.vault)
 	}
-	return served, nil
+	if !served {
+		return "", nil
+	}
+	return gvr.Version, nil
 }
 
 // ClusterUID identifies a cluster: the UID of its namespace kube-system, or ""
@@ -188,6 +199,9 @@ func (r *Reader) remember(need plan.Need, answer plan.Answer) {
 	r.records = append(r.records, Record{Need: need, Answer: answer})
 }
 
+// Note remembers what fulfilled a need that no cluster was asked for.
+func (r *Reader) Note(need plan.Need, answer plan.Answer) { r.remember(need, answer) }
+
 func (r *Reader) read(ctx context.Context, need plan.Need) plan.Answer {
 	if need.Name != "" {
 		return r.get(ctx, need)
@@ -195,16 +209,34 @@ func (r *Reader) read(ctx context.Context, need plan.Need) plan.Answer {
 	return r.list(ctx, need)
 }
 
+// elsewhere is the interface to a resource in another version than the one that
+// was remembered, if the cause is that the server does not serve that one any more;
+// else it returns the cause.
+func (r *Reader) elsewhere(ctx context.Context, cause error, need plan.Need) (dynamic.ResourceInterface, error) {
+	if len(need.Resource.Versions) == 1 || meta.IsNoMatchError(cause) || r.fault(cause, "", need).Class != fault.NotServed {
+		return nil, cause
+	}
+	client, err := r.clusters.Client(need.Cluster)
+	if err != nil {
+		return nil, err
+	}
+	client.Forget(need.Resource)
+	return r.resource(ctx, need)
+}
+
 func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
 	client, err := r.resource(ctx, need)
-	if err == nil {
+	for tries := 0; err == nil && tries < 2; tries++ {
 		var obj *unstructured.Unstructured
 		if obj, err = client.Get(ctx, need.Name, metav1.GetOptions{}); err == nil {
+			drop(need.Resource, obj)
 			r.vault.SealObject(need.Resource, obj)
 			return plan.Answer{Object: obj}
 		}
+		client, err = r.elsewhere(ctx, err, need)
 	}
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	// No error is left where neither version is served.
+	if err == nil || apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return plan.Answer{}
 	}
 	return plan.Answer{Fault: r.fault(err, "get", need)}
@@ -222,6 +254,7 @@ func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
 		return plan.Answer{Fault: r.fault(err, "list", need)}
 	}
 	for i := range items {
+		drop(need.Resource, &items[i])
 		r.vault.SealObject(need.Resource, &items[i])
 	}
 	slices.SortFunc(items, func(a, b unstructured.Unstructured) int {
@@ -237,6 +270,7 @@ func (r *Reader) Each(ctx context.Context, clusterName string, res kind.Resource
 	need := plan.Need{Cluster: clusterName, Resource: res, Selector: selector}
 	served, err = r.pages(ctx, need, func(page []unstructured.Unstructured, _ bool) {
 		for i := range page {
+			drop(res, &page[i])
 			r.vault.SealObject(res, &page[i])
 			visit(&page[i])
 		}
@@ -248,7 +282,7 @@ func (r *Reader) Each(ctx context.Context, clusterName string, res kind.Resource
 }
 
 // pages lists a resource page by page; first tells that a list begins, which
-// happens again when the server forgot the page's token.
+// happens again when the server forgot the page's token, or serves another version.
 func (r *Reader) pages(ctx context.Context, need plan.Need, visit func(page []unstructured.Unstructured, first bool)) (served bool, err error) {
 	client, err := r.resource(ctx, need)
 	if meta.IsNoMatchError(err) {
@@ -258,8 +292,19 @@ func (r *Reader) pages(ctx context.Context, need plan.Need, visit func(page []un
 		return false, err
 	}
 	opts := metav1.ListOptions{LabelSelector: need.Selector, Limit: pageSize}
+	if need.Limit > 0 {
+		opts.Limit = need.Limit
+	}
+	moved := false
 	for {
 		page, err := client.List(ctx, opts)
+		if apierrors.IsNotFound(err) && !moved {
+			moved = true
+			if other, cause := r.elsewhere(ctx, err, need); cause == nil {
+				client, opts.Continue = other, ""
+				continue
+			}
+		}
 		if apierrors.IsNotFound(err) {
 			return false, nil
 		}
@@ -271,7 +316,7 @@ func (r *Reader) pages(ctx context.Context, need plan.Need, visit func(page []un
 			return false, err
 		}
 		visit(page.Items, opts.Continue == "")
-		if opts.Continue = page.GetContinue(); opts.Continue == "" {
+		if opts.Continue = page.GetContinue(); opts.Continue == "" || need.Limit > 0 {
 			return true, nil
 		}
 	}
@@ -286,8 +331,8 @@ func (r *Reader) resource(ctx context.Context, need plan.Need) (dynamic.Resource
 	if err != nil {
 		return nil, err
 	}
-	if need.Resource.Namespaced && need.Namespace != "" {
-		return client.Dynamic.Resource(gvr).Namespace(need.Namespace), nil
+	if namespace := need.Resource.Within(need.Namespace); namespace != "" {
+		return client.Dynamic.Resource(gvr).Namespace(namespace), nil
 	}
 	return client.Dynamic.Resource(gvr), nil
 }

@@ -12,6 +12,7 @@
 //  5. apply: package apply writes what differs.
 //  6. conclude: Function.Conclude, pure, turns the outcomes into status and
 //     Kubernetes Events; the status is written if it differs.
+//     The conclusion's observations go to the function's own metrics.
 //  7. The class of the conclusion becomes the HTTP answer, in one table
 //     (answer.go).
 //

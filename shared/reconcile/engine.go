@@ -15,8 +15,10 @@ import (
 	"github.com/slipway-dev/slipway/shared/apply"
 	"github.com/slipway-dev/slipway/shared/cluster"
 	"github.com/slipway-dev/slipway/shared/fault"
+	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
+	"github.com/slipway-dev/slipway/shared/render"
 	"github.com/slipway-dev/slipway/shared/telemetry"
 	"github.com/slipway-dev/slipway/shared/vault"
 )
@@ -61,6 +63,7 @@ type run[In any] struct {
 	vault    *vault.Vault
 	reader   *read.Reader
 	writes   int
+	renders  int
 }
 
 // reconcile brings one object to what it asks for. It never panics.
@@ -75,7 +78,7 @@ func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (
 			log.Error("reconcile panicked", "panic", v.Scrub(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 			res = retry("the function failed, see its log")
 		}
-		res.reads, res.writes = len(r.reader.Records()), r.writes
+		res.reads, res.writes = len(r.reader.Records())-r.renders, r.writes
 		duration := e.now().Sub(started)
 		e.metrics.Reconciled(ctx, string(res.class), res.reason, duration, res.reads)
 		r.report(ctx, res, duration)
@@ -152,7 +155,7 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 	case err != nil:
 		return r.failed(err), true
 	}
-	if f := managementOutage(outcomes); f != nil {
+	if f := managementOutage(outcomes); f != nil && !r.fn.Spec.ConcludesOutages {
 		return retry(f.Error()), true
 	}
 	if decision.Plan.Continue && changed(outcomes) && len(outcomes.Faults()) == 0 {
@@ -200,9 +203,9 @@ func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answer
 		if len(decision.Needs) == 0 {
 			return decision, known, nil
 		}
-		r.reader.Ahead(ctx, decision.Needs...)
+		r.reader.Ahead(ctx, slices.DeleteFunc(slices.Clone(decision.Needs), func(need plan.Need) bool { return need.Render != nil })...)
 		for _, need := range decision.Needs {
-			answer := r.reader.Answer(ctx, need)
+			answer := r.answer(ctx, need)
 			if f := answer.Fault; f != nil && f.Cluster == cluster.Management && (f.Class == fault.Unavailable || f.Class == fault.Conflict) {
 				return plan.Decision{}, nil, f
 			}
@@ -212,9 +215,38 @@ func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answer
 	return plan.Decision{}, nil, fmt.Errorf("cannot decide: more than %d rounds of needs", maxNeeds)
 }
 
+// answer fulfils a need, by a read or a render.
+func (r *run[In]) answer(ctx context.Context, need plan.Need) plan.Answer {
+	if need.Render == nil {
+		return r.reader.Answer(ctx, need)
+	}
+	r.renders++
+	answer := r.render(ctx, *need.Render)
+	r.reader.Note(need, answer)
+	return answer
+}
+
+// render renders, and seals what is secret in the outputs. What cannot be rendered
+// now is tried again later.
+func (r *run[In]) render(ctx context.Context, request render.Request) plan.Answer {
+	if r.fn.Render == nil {
+		return plan.Answer{Fault: &fault.Fault{Class: fault.Unavailable, Call: "render", Message: "the function has no renderer"}}
+	}
+	rendered, err := r.fn.Render(ctx, request)
+	if err != nil {
+		return plan.Answer{Fault: &fault.Fault{Class: fault.Unavailable, Call: "render", Message: err.Error()}}
+	}
+	for _, output := range rendered.Outputs {
+		if kind.Secrets.Is(output.Object.GetAPIVersion(), output.Object.GetKind()) {
+			r.vault.SealObject(kind.Secrets, output.Object)
+		}
+	}
+	return plan.Answer{Rendered: &rendered}
+}
+
 func (r *run[In]) writer(root *unstructured.Unstructured) *apply.Writer {
 	return &apply.Writer{
-		Clusters: r.clusters, Vault: r.vault, Manager: r.fn.Spec.FieldManager(), Log: r.log,
+		Clusters: r.clusters, Vault: r.vault, Manager: r.fn.Spec.FieldManager(), Predecessors: r.fn.Spec.Predecessors, Log: r.log,
 		DryRun: r.mode != ModeApply,
 		AfterCreate: func(ctx context.Context) (bool, error) {
 			now, err := r.root(ctx)
@@ -268,6 +300,7 @@ func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unst
 	}
 	if r.mode == ModeApply {
 		r.publish(ctx, latest, c.Events)
+		r.observe(ctx, c.Observations)
 	}
 	return res, true
 }

@@ -55,6 +55,9 @@ type Options struct {
 	Parallel int
 	// RemoteTimeout bounds one request to a target cluster; 0 is 10 s.
 	RemoteTimeout time.Duration
+	// RemoteAnswer bounds the size of one answer of a target cluster, in bytes,
+	// for functions whose target clusters are not to be trusted; 0 is no bound.
+	RemoteAnswer int64
 	// Broker is the URL that a resync goes on through when its chain of
 	// replies is used up; empty takes K_SINK.
 	Broker string
@@ -94,7 +97,7 @@ func New[In any](fn Function[In], opts Options) *Host {
 	if h.broker == "" {
 		h.broker = os.Getenv("K_SINK")
 	}
-	h.broken = h.connect(opts.Config, opts.RemoteTimeout)
+	h.broken = h.connect(opts)
 	mode, err := ParseMode(os.Getenv("SLIPWAY_MODE"))
 	if err != nil {
 		h.broken = errors.Join(h.broken, fmt.Errorf("environment variable SLIPWAY_MODE: %w", err))
@@ -111,7 +114,7 @@ func Broken(spec Spec, err error) *Host {
 	return &Host{spec: spec, log: serve.Logger(os.Stderr, os.Getenv("LOG_LEVEL")), broken: err}
 }
 
-func (h *Host) connect(config *rest.Config, remoteTimeout time.Duration) error {
+func (h *Host) connect(opts Options) error {
 	if h.parallel == 0 {
 		h.parallel = defaultParallel
 		if text := os.Getenv("MAX_CONCURRENT_RECONCILES"); text != "" {
@@ -126,6 +129,10 @@ func (h *Host) connect(config *rest.Config, remoteTimeout time.Duration) error {
 	if h.metrics, err = telemetry.New(context.Background(), h.spec.Name); err != nil {
 		return err
 	}
+	if err = h.metrics.Declare(h.spec.Reconciles.Kind, h.spec.Metrics...); err != nil {
+		return err
+	}
+	config := opts.Config
 	if config == nil {
 		if config, err = cluster.Config(); err != nil {
 			return err
@@ -136,7 +143,7 @@ func (h *Host) connect(config *rest.Config, remoteTimeout time.Duration) error {
 		return err
 	}
 	h.clusters = cluster.NewSet(management)
-	h.clusters.RemoteTimeout = remoteTimeout
+	h.clusters.RemoteTimeout, h.clusters.RemoteAnswer = opts.RemoteTimeout, opts.RemoteAnswer
 	return nil
 }
 
@@ -154,6 +161,15 @@ func (h *Host) Start(context.Context, map[string]string) error {
 	h.health.Store(health)
 	h.log.Info("started", "health", health.Addresses())
 	return nil
+}
+
+// Metrics serves the function's metrics in the Prometheus text format, as the
+// listener for probes does.
+func (h *Host) Metrics() http.Handler {
+	if h.metrics == nil {
+		return http.NotFoundHandler()
+	}
+	return h.metrics.Handler()
 }
 
 // Stop flushes what has not been sent.

@@ -5,16 +5,17 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/shared/kind"
 )
 
 // Annotations and labels of the runtime.
 const (
 	// AnnotationMode, on a reconciled object, chooses its Mode.
 	AnnotationMode = "slipway.dev/mode"
-	// AnnotationInstallation, on a child object, is the UID of the namespace
-	// kube-system of the management cluster that it was made from. Orphans of
-	// another installation are never touched.
-	AnnotationInstallation = "slipway.dev/installation"
+	// AnnotationInstallation is kind.AnnotationInstallation. Orphans of another
+	// installation are never touched.
+	AnnotationInstallation = kind.AnnotationInstallation
 	// LabelWatch, on a Secret or ConfigMap that a reconciled object refers to,
 	// lets its changes wake the function at once instead of at the next resync.
 	LabelWatch = "slipway.dev/watch"

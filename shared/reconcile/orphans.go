@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -26,10 +27,13 @@ func (h *Host) collect(ctx context.Context, log *slog.Logger) (plan.Class, strin
 	v := vault.New()
 	clusters := h.clusters.View()
 	reader := read.New(clusters, v)
-	installation, err := reader.ClusterUID(ctx, cluster.Management)
-	if err != nil || installation == "" {
-		log.Debug("orphans are not looked for", "detail", "the installation has no identity: namespace kube-system cannot be read")
-		return plan.Done, ""
+	installation := ""
+	if !h.onlyLocal() {
+		var err error
+		if installation, err = reader.ClusterUID(ctx, cluster.Management); err != nil || installation == "" {
+			log.Debug("orphans are not looked for", "detail", "the installation has no identity: namespace kube-system cannot be read")
+			return plan.Done, ""
+		}
 	}
 	owners, served, err := h.owners(ctx, reader)
 	if err != nil {
@@ -68,14 +72,23 @@ func (h *Host) collect(ctx context.Context, log *slog.Logger) (plan.Class, strin
 	return remove(ctx, writer, doomed)
 }
 
+// onlyLocal tells whether all children lie beside their owners: nothing of them
+// depends on which installation this is.
+func (h *Host) onlyLocal() bool {
+	return !slices.ContainsFunc(h.spec.Children, func(children Children) bool { return !children.Local })
+}
+
 // orphans are those on one cluster.
 func (h *Host) orphans(ctx context.Context, reader *read.Reader, name, installation string, owners map[Key]string) ([]plan.Entry, error) {
 	var doomed []plan.Entry
 	for _, children := range h.spec.Children {
+		if children.Local && name != cluster.Management {
+			continue
+		}
 		var suspects []*unstructured.Unstructured
 		_, err := reader.Each(ctx, name, children.Resource, children.Selector, func(child *unstructured.Unstructured) {
 			owner, uid, made, ok := children.Owner(child)
-			ours := ok && made == installation && uid != "" && child.GetDeletionTimestamp() == nil
+			ours := ok && (children.Local || made == installation) && uid != "" && child.GetDeletionTimestamp() == nil
 			if mode, set := child.GetAnnotations()[AnnotationMode]; ours && owners[owner] != uid && (!set || mode == string(ModeApply)) {
 				suspects = append(suspects, child.DeepCopy())
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,32 @@ import (
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
+
+// said remembers, for the life of the process, which Events have been recorded: a
+// problem that lasts is not told again at each pass over an unchanged object. The
+// name of an Event holds the object's resourceVersion, so it cannot grow stale.
+var said = struct {
+	sync.Mutex
+	names map[string]bool
+}{names: map[string]bool{}}
+
+const saidMax = 10000
+
+// told reports whether an Event has been recorded already.
+func told(name string) bool {
+	said.Lock()
+	defer said.Unlock()
+	return said.names[name]
+}
+
+func noteTold(name string) {
+	said.Lock()
+	defer said.Unlock()
+	if len(said.names) >= saidMax {
+		clear(said.names)
+	}
+	said.names[name] = true
+}
 
 // publish records Kubernetes Events on the reconciled object, best effort: an
 // Event that cannot be written changes nothing in the answer.
@@ -28,11 +55,17 @@ func (r *run[In]) publish(ctx context.Context, root *unstructured.Unstructured, 
 			namespace = metav1.NamespaceDefault
 		}
 		obj := r.event(root, namespace, e)
+		key := r.fn.Spec.Name + "|" + namespace + "/" + obj.GetName()
+		if told(key) {
+			continue
+		}
 		_, err := client.Dynamic.Resource(kind.Events.GVR()).Namespace(namespace).
 			Create(ctx, obj, metav1.CreateOptions{FieldManager: r.fn.Spec.FieldManager()})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			r.log.Debug("cannot record an Event", "reason", e.Reason, "error", r.vault.Scrub(err.Error()))
+			continue
 		}
+		noteTold(key)
 	}
 }
 

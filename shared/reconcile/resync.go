@@ -65,6 +65,7 @@ func (h *Host) resync(ctx context.Context, r event.Resync, log *slog.Logger) (*c
 	log.Log(ctx, level, "resync", "page", r.Page, "objects", done, "more", p.token != "" || done < len(keys), "outcome", class, "detail", message)
 	if p.token == "" && done == len(keys) {
 		worst, problem := h.collect(ctx, log)
+		h.count(ctx, log)
 		if class = worse(class, worst); class == plan.Retry && message == "" {
 			message = problem
 		}

@@ -10,6 +10,8 @@ import (
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
+	"github.com/slipway-dev/slipway/shared/render"
+	"github.com/slipway-dev/slipway/shared/telemetry"
 )
 
 // Key names one object of the reconciled kind.
@@ -55,6 +57,22 @@ type Spec struct {
 	// Env are the settings of the function, with their defaults, for the
 	// generated Service.
 	Env []EnvVar
+	// Settings names the ConfigMap that functions of one family take their Env
+	// from, key by key, so that a setting stands in one place; empty for none.
+	Settings string
+	// ConcludesOutages hands writes that the management cluster did not answer to
+	// Conclude, like refused ones: it says so on the object and asks for a retry.
+	// Otherwise the call ends there, and nothing but the log tells of it.
+	ConcludesOutages bool
+	// Metrics are the function's own, beside those of the runtime. Conclusions
+	// observe counters and histograms, gauges are counted as Gauges say.
+	Metrics []telemetry.Instrument
+	// Gauges say what the gauges among Metrics count.
+	Gauges []Gauge
+	// Predecessors are the field managers of what the function takes over from. What
+	// they own of an object by create or update becomes the function's own with the
+	// first apply, so that a field which is left out later really goes.
+	Predecessors []string
 	// Concurrency is how many requests one process takes at once.
 	Concurrency int
 }
@@ -71,16 +89,29 @@ type Watch struct {
 	// Selector limits the watch to a label selector: kinds that others use too
 	// must not keep functions awake.
 	Selector string
+	// Namespace limits the watch to one namespace; adapter only.
+	Namespace string
+	// Names limits it to objects of these names; adapter only.
+	Names []string
 	// Adapter sends the watch through sources/adapter instead of an
 	// ApiServerSource: for kinds whose group is optional, whose version
 	// differs between installations, or whose plural Knative guesses wrong.
 	Adapter bool
 	// Remote watches the kind on target clusters too.
 	Remote bool
+	// Provider says which target clusters are meant: empty for those of
+	// KubevirtConfigs, ProviderClusterAPI for those of Cluster API. With a provider
+	// the kind is watched there alone: what is watched of it on the management
+	// cluster is another Watch.
+	Provider string
 	// Keys maps an event to the keys it concerns; nil maps it to its own
 	// namespace and name. Keys of objects that do not exist are harmless.
 	Keys func(ctx context.Context, r *read.Reader, e event.Event) ([]Key, error)
 }
+
+// ProviderClusterAPI are the clusters that Cluster API Clusters stand for. Each is
+// called "namespace/name" in events.
+const ProviderClusterAPI = "capi"
 
 // Grant is one right.
 type Grant struct {
@@ -100,6 +131,9 @@ type Children struct {
 	Resource kind.Resource
 	// Selector finds the children.
 	Selector string
+	// Local tells that the children lie beside their owner, on the management
+	// cluster alone: the owner's UID says enough, an installation is not asked for.
+	Local bool
 	// Owner reads a child's marks: the key and UID of its owner, and the
 	// installation that made it. ok is false for what is not certainly ours.
 	Owner func(child *unstructured.Unstructured) (owner Key, uid, installation string, ok bool)
@@ -108,12 +142,30 @@ type Children struct {
 	InUse func(ctx context.Context, r *read.Reader, cluster string, child *unstructured.Unstructured) (bool, error)
 }
 
+// Gauge counts objects at the end of each resync: a function at zero has no memory.
+type Gauge struct {
+	// Metric is the name of a gauge among Metrics.
+	Metric string
+	// Resource is what is counted, those under Selector.
+	Resource kind.Resource
+	Selector string
+	// Targets counts on the target clusters too. One that does not answer is left
+	// out.
+	Targets bool
+	// Labels are the label values of an object; not ok: it does not count. Owned
+	// tells whether a reconciled object of that key and UID is there.
+	Labels func(obj *unstructured.Unstructured, owned func(owner Key, uid string) bool) (values []string, ok bool)
+}
+
 // Function is a declared function together with its three steps.
 type Function[In any] struct {
 	Spec Spec
 	// Gather reads all that one decision needs. root is the reconciled object,
 	// never nil. What may be written is read first, what is decided from last.
 	Gather func(ctx context.Context, r *read.Reader, root *unstructured.Unstructured) (In, error)
+	// Render renders a template, for decisions that need one; else nil. An error
+	// says that the same request may work later. The result is the caller's own.
+	Render func(ctx context.Context, request render.Request) (render.Result, error)
 	// Decide is pure.
 	Decide func(now time.Time, in In, known plan.Answers) plan.Decision
 	// Conclude is pure. Outcomes hold one entry per write that was intended.

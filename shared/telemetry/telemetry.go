@@ -44,6 +44,7 @@ type Metrics struct {
 	writes     metric.Int64Counter
 	events     metric.Int64Counter
 	attributes attribute.Set
+	declared   declared
 }
 
 // New makes the instruments of a function. With OTEL_EXPORTER_OTLP_ENDPOINT
@@ -106,6 +107,7 @@ func (m *Metrics) instruments() error {
 func (m *Metrics) Reconciled(ctx context.Context, class, reason string, d time.Duration, reads int) {
 	m.duration.Record(ctx, d.Seconds(), m.with(attribute.String("class", class), attribute.String("reason", reason)))
 	m.reads.Add(ctx, int64(reads), m.with())
+	m.reconcile(ctx, d)
 }
 
 // Wrote counts one write.

@@ -3,12 +3,11 @@ package adapter
 import (
 	"context"
 	"fmt"
-	"log/slog"
+	"sync"
 	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"github.com/google/uuid"
-	"k8s.io/client-go/rest"
 	eventingadapter "knative.dev/eventing/pkg/adapter/v2"
 )
 
@@ -20,14 +19,6 @@ const (
 
 // ExtensionCluster names the remote cluster that an event came from.
 const ExtensionCluster = "cluster"
-
-const (
-	// pulse is how often a remote cluster is asked whether it is there, and how
-	// long it may take to answer.
-	pulse = 10 * time.Second
-	// patience is how many answers in a row must fail before it counts as gone.
-	patience = 3
-)
 
 // sender sends one event to the sink.
 type sender func(ctx context.Context, event cloudevents.Event) error
@@ -49,56 +40,59 @@ func newSender(config Config) (sender, error) {
 	}, nil
 }
 
-// announce tells the sink when the remote cluster can be reached and when it
-// cannot, until ctx is done.
-func (s *Source) announce(ctx context.Context, cluster Cluster, client rest.Interface, log *slog.Logger) {
-	state := presence{}
-	ticker := time.NewTicker(pulse)
-	defer ticker.Stop()
-	for {
-		if eventType := state.observe(reachable(ctx, client)); eventType != "" && ctx.Err() == nil {
-			log.Info("a remote cluster came or went", "type", eventType)
-			if err := s.send(ctx, s.config.clusterEvent(eventType, cluster)); err != nil {
-				log.Warn("cannot announce a remote cluster", "error", err)
+// keeper makes what looks after a remote cluster until ctx is done.
+func (s *Source) keeper(ctx context.Context, cluster Cluster, settings Remote) (*keeper, error) {
+	log := s.log.With("cluster", cluster.Name, "provider", cluster.Provider, "server", cluster.Config.Host)
+	timeout := settings.Timeout.Duration
+	client, err := connect(ctx, cluster.Config, timeout)
+	if err != nil {
+		return nil, err
+	}
+	probe, err := session{cluster: cluster, client: client, log: log}.discovery()
+	if err != nil {
+		return nil, err
+	}
+	return &keeper{
+		settings: settings, log: log, begun: make(chan struct{}),
+		probe: func(ctx context.Context) error { return probe.RESTClient().Get().AbsPath("/version").Do(ctx).Error() },
+		send: func(ctx context.Context, eventType string) error {
+			return s.send(ctx, s.config.clusterEvent(eventType, cluster))
+		},
+		watch: func(ctx context.Context, begun chan<- struct{}, lost func()) {
+			// Connections of its own: those of before an outage are of no use.
+			client, err := connect(ctx, cluster.Config, timeout)
+			if err == nil {
+				err = s.watch(ctx, session{cluster: cluster, client: client, log: log}, settings.Resources, begun, lost)
 			}
-		}
+			if err != nil {
+				log.Error("cannot watch a remote cluster", "error", err)
+			}
+		},
+	}, nil
+}
+
+// watch watches a remote cluster until ctx is done.
+func (s *Source) watch(ctx context.Context, one session, resources resources, begun chan<- struct{}, lost func()) error {
+	follow, err := s.follow(one, resources, lost)
+	if err != nil {
+		return err
+	}
+	definitions, err := one.definitions(follow)
+	if err != nil {
+		return err
+	}
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	wait.Go(func() { definitions.RunWithContext(ctx) })
+	wait.Go(func() {
 		select {
 		case <-ctx.Done():
-			return
-		case <-ticker.C:
+		case <-follow.begun:
+			close(begun)
 		}
-	}
-}
-
-func reachable(ctx context.Context, client rest.Interface) bool {
-	ctx, cancel := context.WithTimeout(ctx, pulse)
-	defer cancel()
-	return client.Get().AbsPath("/version").Do(ctx).Error() == nil
-}
-
-// presence is what is known of a remote cluster's being there.
-type presence struct {
-	connected bool
-	failures  int
-}
-
-// observe takes one observation and returns the type of the event that it is
-// worth, if any.
-func (p *presence) observe(reached bool) string {
-	if reached {
-		p.failures = 0
-		if p.connected {
-			return ""
-		}
-		p.connected = true
-		return TypeConnected
-	}
-	p.failures++
-	if !p.connected || p.failures < patience {
-		return ""
-	}
-	p.connected = false
-	return TypeDisconnected
+	})
+	follow.run(ctx)
+	return nil
 }
 
 func (c Config) clusterEvent(eventType string, cluster Cluster) cloudevents.Event {

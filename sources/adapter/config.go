@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	sourcesv1 "knative.dev/eventing/pkg/apis/sources/v1"
@@ -30,8 +31,10 @@ type Config struct {
 	Namespace string `json:"namespace,omitempty"`
 	// CEOverrides are put on every event.
 	CEOverrides Overrides `json:"ceOverrides,omitempty"`
-	// Resources are watched on every cluster that serves them.
+	// Resources are watched on the management cluster, as far as it serves them.
 	Resources []Resource `json:"resources"`
+	// Remotes are where other clusters come from, and what is watched there.
+	Remotes []Remote `json:"remotes,omitempty"`
 }
 
 // Overrides is what is put on every event.
@@ -53,6 +56,10 @@ type Resource struct {
 	Kind string `json:"kind"`
 	// Selector is a label selector. An object that leaves it counts as deleted.
 	Selector string `json:"selector,omitempty"`
+	// Namespace limits the watch to one namespace.
+	Namespace string `json:"namespace,omitempty"`
+	// Name limits the watch to the objects of one name.
+	Name string `json:"name,omitempty"`
 	// Mode is Reference (the default: name only) or Resource (the whole object).
 	Mode string `json:"mode,omitempty"`
 }
@@ -87,6 +94,9 @@ func (c *Config) overlay(getenv func(string) string) error {
 	}
 	if namespace := getenv(EnvNamespace); namespace != "" {
 		c.Namespace = namespace
+	}
+	for i := range c.Remotes {
+		c.Remotes[i].overlay(getenv)
 	}
 	overrides := getenv(EnvCEOverrides)
 	if overrides == "" {
@@ -123,12 +133,31 @@ func (c *Config) complete() error {
 	if len(c.Resources) == 0 {
 		wrong = append(wrong, errors.New("resources is empty: name at least one"))
 	}
-	for i := range c.Resources {
-		if err := c.Resources[i].complete(); err != nil {
-			wrong = append(wrong, fmt.Errorf("resources[%d] (%s): %w", i, c.Resources[i], err))
+	wrong = append(wrong, completeAll("", c.Resources)...)
+	seen := map[string]bool{}
+	for i := range c.Remotes {
+		remote, at := &c.Remotes[i], fmt.Sprintf("remotes[%d]", i)
+		if seen[remote.Provider] {
+			wrong = append(wrong, fmt.Errorf("%s: the provider %q is there twice: put all resources into one entry", at, remote.Provider))
 		}
+		seen[remote.Provider] = true
+		if err := remote.complete(); err != nil {
+			wrong = append(wrong, fmt.Errorf("%s: %w", at, err))
+		}
+		wrong = append(wrong, completeAll(at+".", remote.Resources)...)
 	}
 	return errors.Join(wrong...)
+}
+
+// completeAll completes resources; at is where they stand.
+func completeAll(at string, resources []Resource) []error {
+	var wrong []error
+	for i := range resources {
+		if err := resources[i].complete(); err != nil {
+			wrong = append(wrong, fmt.Errorf("%sresources[%d] (%s): %w", at, i, resources[i], err))
+		}
+	}
+	return wrong
 }
 
 func (r *Resource) complete() error {
@@ -143,6 +172,9 @@ func (r *Resource) complete() error {
 	}
 	if _, err := labels.Parse(r.Selector); err != nil {
 		return fmt.Errorf("cannot read selector %q: %w", r.Selector, err)
+	}
+	if strings.ContainsAny(r.Namespace+r.Name, "/,= ") {
+		return fmt.Errorf("namespace %q and name %q must be names of one object each", r.Namespace, r.Name)
 	}
 	return nil
 }

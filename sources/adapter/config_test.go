@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-dev/slipway/sources/adapter"
 )
@@ -45,7 +47,26 @@ func TestLoad(t *testing.T) {
 		"Selector":  {reason: "a selector is a label selector", text: "sink: http://b\nresources: [{resource: pods, kind: Pod, versions: [v1], selector: 'a=='}, {resource: pods, kind: Pod, versions: [v1], selector: '!!'}]", wantError: `cannot read selector "!!"`},
 		"Extension": {reason: "CloudEvents knows lower case letters and digits only", text: "sink: http://b\nceOverrides: {extensions: {a-b: c}}\n" + resources, wantError: `"a-b" is no name of a CloudEvents extension`},
 		"Field":     {reason: "a field that does not exist is a mistake", text: "sinks: http://b\n" + resources, wantError: `unknown field "sinks"`},
-		"Nothing":   {reason: "something must be watched", text: "sink: http://b", wantError: "resources is empty"},
+		"Remotes": {
+			reason: "a provider has defaults, and the environment names the namespace as for the functions",
+			text:   "sink: http://b\n" + resources + "remotes: [{provider: KubevirtConfig, heartbeat: 2s, " + strings.TrimSpace(resources) + "}]",
+			env:    map[string]string{"KUBEVIRT_CONFIGS_NAMESPACE": "clusters"},
+			want: adapter.Config{
+				Sink: "http://b", Namespace: "default",
+				Resources: []adapter.Resource{{Group: "kubevirt.io", Versions: []string{"v1"}, Resource: "virtualmachines", Kind: "VirtualMachine", Mode: "Reference"}},
+				Remotes: []adapter.Remote{{
+					Provider: "KubevirtConfig", Namespace: "clusters", Key: "kubeconfig",
+					Refresh: metav1.Duration{Duration: time.Minute}, Timeout: metav1.Duration{Duration: 10 * time.Second}, Heartbeat: metav1.Duration{Duration: 2 * time.Second},
+					Resources: []adapter.Resource{{Group: "kubevirt.io", Versions: []string{"v1"}, Resource: "virtualmachines", Kind: "VirtualMachine", Mode: "Reference"}},
+				}},
+			},
+		},
+		"Provider": {reason: "an unknown provider is a mistake", text: "sink: http://b\n" + resources + "remotes: [{provider: Magic, " + strings.TrimSpace(resources) + "}]", wantError: `remotes[0]: provider "Magic" is unknown: use one of KubevirtConfig`},
+		"Twice":    {reason: "each provider has one entry", text: "sink: http://b\n" + resources + "remotes: [{provider: KubevirtConfig, " + strings.TrimSpace(resources) + "}, {provider: KubevirtConfig, " + strings.TrimSpace(resources) + "}]", wantError: `remotes[1]: the provider "KubevirtConfig" is there twice`},
+		"NoRemote": {reason: "a provider is there for something", text: "sink: http://b\n" + resources + "remotes: [{provider: KubevirtConfig}]", wantError: "remotes[0]: provider \"KubevirtConfig\": resources is empty"},
+		"Remote":   {reason: "what is wrong is named in full", text: "sink: http://b\n" + resources + "remotes: [{provider: KubevirtConfig, resources: [{resource: pods}]}]", wantError: "remotes[0].resources[0] (pods): resource, kind and versions are required"},
+		"Name":     {reason: "a name is no selector", text: "sink: http://b\nresources: [{resource: pods, kind: Pod, versions: [v1], name: 'a,b'}]", wantError: `must be names of one object each`},
+		"Nothing":  {reason: "something must be watched", text: "sink: http://b", wantError: "resources is empty"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Package adapter turns changes of Kubernetes objects into CloudEvents where an
 // ApiServerSource cannot: on remote clusters, for kinds whose plural it guesses
-// wrong, and for kinds whose group is optional or whose version differs between
-// installations.
+// wrong, for kinds whose group is optional or whose version differs between
+// installations, and for objects of one namespace or one name.
 //
 // It writes no watch of its own. For every cluster and API group it runs the
 // receive adapter of Knative, the very code behind an ApiServerSource, inside
@@ -10,8 +10,8 @@
 //
 //  1. It asks each cluster's discovery which of the configured resources are
 //     served, and in which of their versions; the first one that is served wins.
-//  2. It starts one receive adapter per API group (and mode). A group that is
-//     missing cannot keep another one from being watched.
+//  2. It starts one receive adapter per API group, mode, namespace and name. A
+//     group that is missing cannot keep another one from being watched.
 //  3. It watches CustomResourceDefinitions. When one of a configured resource
 //     comes or goes, the discovery of that group is read again until it has
 //     settled, and its adapter is started, replaced or stopped. A replaced
@@ -19,9 +19,22 @@
 //     lost one waits for the next resync.
 //  4. Groups that no CustomResourceDefinition tells of (aggregated API servers)
 //     are found by a discovery once a minute.
-//  5. A cluster that has a name is remote: each of its events carries the
-//     extension "cluster" with that name, and dev.slipway.cluster.connected and
-//     dev.slipway.cluster.disconnected tell when it can be reached.
+//
+// Remote clusters are found on the management cluster. A provider knows which kind
+// of object stands for a cluster and where its kubeconfig lies (see providers; the
+// one that is there: KubevirtConfig). That kind is followed like any other: while
+// it is not served, nothing happens. Its objects are watched, their Secrets read by
+// name, and watched too where they carry the label slipway.dev/watch; of the others a
+// change is noticed within a minute. So clusters are added, replaced and removed
+// while the process runs. A kubeconfig that would run a program or read a file, or
+// cannot be read at all, is refused, and its cluster left alone.
+//
+// Every remote cluster has a keeper, connections and timeouts of its own: one that
+// is dead, slow, or does not let us in holds up no other. Its events carry the
+// extension "cluster" with its name. dev.slipway.cluster.connected is sent when it is
+// watched, after it was not or after a watch had to start over: what changed
+// meanwhile gave no event. dev.slipway.cluster.disconnected is sent when it cannot be
+// reached any more or was taken away.
 //
 // What it cannot promise is what an ApiServerSource cannot promise either:
 // objects that exist at the start give no event, and what changes while nobody

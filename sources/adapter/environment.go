@@ -18,12 +18,16 @@ const silent = `{"metrics":{"protocol":"none"},"tracing":{"protocol":"none"},"ru
 
 // environment is the environment of a receive adapter that watches the given
 // resources on the named cluster.
-func (c Config) environment(cluster string, mode string, watches []apiserver.ResourceWatch) (Environment, error) {
+func (c Config) environment(cluster string, key unit, watches []apiserver.ResourceWatch) (Environment, error) {
+	namespaces := []string{}
+	if key.namespace != "" {
+		namespaces = append(namespaces, key.namespace)
+	}
 	source, err := json.Marshal(apiserver.Config{
-		Namespaces:    []string{},
-		AllNamespaces: true,
+		Namespaces:    namespaces,
+		AllNamespaces: key.namespace == "",
 		Resources:     watches,
-		EventMode:     mode,
+		EventMode:     key.mode,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode the configuration of a receive adapter: %w", err)

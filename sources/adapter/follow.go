@@ -29,25 +29,29 @@ var settling = []time.Duration{
 	800 * time.Millisecond, 1600 * time.Millisecond, 3200 * time.Millisecond,
 }
 
-// receiver runs one receive adapter until ctx is done, and calls watching when
-// all its watches have begun.
-type receiver func(ctx context.Context, cluster Cluster, env Environment, watching func()) error
+// receiver watches the resources of one unit until ctx is done, and calls watching
+// when all its watches have begun.
+type receiver func(ctx context.Context, key unit, watches []apiserver.ResourceWatch, watching func()) error
 
-// follower keeps the receive adapters of one cluster in line with what the
-// cluster serves.
+// follower keeps the receivers of one cluster in line with what the cluster
+// serves.
 type follower struct {
-	config    Config
-	cluster   Cluster
+	resources resources
 	discovery discoverer
 	receive   receiver
 	log       *slog.Logger
 
 	// changed carries the groups to look at.
 	changed chan string
-	// followed is set once every group was looked at with success.
+	// followed is set once a group was looked at with success.
 	followed atomic.Bool
+	// begun is closed when every group was looked at and what was found is
+	// watched, or should be.
+	begun chan struct{}
 
 	running map[unit]*adapterRun
+	// failing are the groups of which the last look failed.
+	failing map[string]bool
 	wait    sync.WaitGroup
 }
 
@@ -59,11 +63,13 @@ type adapterRun struct {
 	watching, ended chan struct{}
 }
 
-func newFollower(config Config, cluster Cluster, discovery discoverer, receive receiver, log *slog.Logger) *follower {
+func newFollower(resources resources, discovery discoverer, receive receiver, log *slog.Logger) *follower {
 	return &follower{
-		config: config, cluster: cluster, discovery: discovery, receive: receive, log: log,
+		resources: resources, discovery: discovery, receive: receive, log: log,
 		changed: make(chan string, 64),
+		begun:   make(chan struct{}),
 		running: map[unit]*adapterRun{},
+		failing: map[string]bool{},
 	}
 }
 
@@ -77,9 +83,10 @@ func (f *follower) run(ctx context.Context) {
 		round int
 	}
 	due := map[string]look{}
-	for _, group := range f.config.groups() {
+	for _, group := range f.resources.groups() {
 		due[group] = look{at: time.Now()}
 	}
+	first := sync.OnceFunc(func() { f.wait.Go(f.begin(ctx)) })
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -103,6 +110,7 @@ func (f *follower) run(ctx context.Context) {
 			}
 			due[group] = look{at: time.Now().Add(pause), round: round}
 		}
+		first()
 		next := rediscovery
 		for _, look := range due {
 			next = min(next, time.Until(look.at))
@@ -114,12 +122,18 @@ func (f *follower) run(ctx context.Context) {
 // look reads the discovery of one group and starts, replaces and stops receive
 // adapters accordingly.
 func (f *follower) look(ctx context.Context, group string) {
-	want, err := served(f.discovery, f.config.Resources, group)
+	want, err := served(f.discovery, f.resources, group)
 	if err != nil {
 		// What runs goes on: it reconnects on its own.
-		f.log.Warn("cannot follow what is served", "group", group, "error", err)
+		level := slog.LevelDebug
+		if !f.failing[group] {
+			level = slog.LevelWarn
+		}
+		f.failing[group] = true
+		f.log.Log(ctx, level, "cannot follow what is served", "group", group, "error", err)
 		return
 	}
+	delete(f.failing, group)
 	for _, key := range f.units(group, want) {
 		f.settle(ctx, key, want[key])
 	}
@@ -137,12 +151,29 @@ func (f *follower) units(group string, want map[unit][]apiserver.ResourceWatch) 
 			all[key] = true
 		}
 	}
-	return slices.SortedFunc(maps.Keys(all), func(a, b unit) int {
-		if a.mode < b.mode {
-			return -1
+	return slices.SortedFunc(maps.Keys(all), unit.compare)
+}
+
+// begin returns what waits until everything that runs now watches, and tells.
+func (f *follower) begin(ctx context.Context) func() {
+	running := slices.Collect(maps.Values(f.running))
+	return func() {
+		late := time.NewTimer(overlap)
+		defer late.Stop()
+		for _, run := range running {
+			select {
+			case <-ctx.Done():
+				return
+			case <-run.watching:
+			case <-run.ended:
+			case <-late.C:
+				// What may not be watched must not hold up the rest.
+				close(f.begun)
+				return
+			}
 		}
-		return 1
-	})
+		close(f.begun)
+	}
 }
 
 func (f *follower) settle(ctx context.Context, key unit, want []apiserver.ResourceWatch) {
@@ -161,16 +192,13 @@ func (f *follower) settle(ctx context.Context, key unit, want []apiserver.Resour
 	}
 	f.start(ctx, key, want)
 	if after := f.running[key]; before != nil {
-		f.wait.Go(func() { f.relieve(ctx, before, after) })
+		f.wait.Go(func() { relieve(ctx, before, after) })
 	}
 }
 
 // relieve ends a receive adapter when its successor watches.
-func (f *follower) relieve(ctx context.Context, before, after *adapterRun) {
+func relieve(ctx context.Context, before, after *adapterRun) {
 	defer before.cancel()
-	if after == nil {
-		return
-	}
 	select {
 	case <-ctx.Done():
 	case <-after.watching:
@@ -180,21 +208,16 @@ func (f *follower) relieve(ctx context.Context, before, after *adapterRun) {
 }
 
 func (f *follower) start(ctx context.Context, key unit, watches []apiserver.ResourceWatch) {
-	env, err := f.config.environment(f.cluster.Name, key.mode, watches)
-	if err != nil {
-		f.log.Error("cannot start a receive adapter", "group", key.group, "error", err)
-		return
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	run := &adapterRun{watches: watches, cancel: cancel, watching: make(chan struct{}), ended: make(chan struct{})}
 	f.running[key] = run
 	f.wait.Go(func() {
 		defer close(run.ended)
 		defer cancel()
-		err := f.receive(ctx, f.cluster, env, func() {
+		err := f.receive(ctx, key, watches, sync.OnceFunc(func() {
 			close(run.watching)
 			f.log.Info("watches", "group", key.group, "mode", key.mode, "resources", names(watches))
-		})
+		}))
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -232,20 +255,23 @@ func names(watches []apiserver.ResourceWatch) []string {
 	return all
 }
 
-// groups are the API groups of the configured resources, sorted.
-func (c Config) groups() []string {
+// resources are what is watched on one cluster.
+type resources []Resource
+
+// groups are the API groups of the resources, sorted.
+func (r resources) groups() []string {
 	all := map[string]bool{}
-	for _, resource := range c.Resources {
+	for _, resource := range r {
 		all[resource.Group] = true
 	}
 	return slices.Sorted(maps.Keys(all))
 }
 
 // groupOf is the API group that a CustomResourceDefinition of this name belongs
-// to, if it is one of a configured resource.
-func (c Config) groupOf(definition string) (string, bool) {
+// to, if it is one of the resources.
+func (r resources) groupOf(definition string) (string, bool) {
 	named := schema.ParseGroupResource(definition)
-	for _, resource := range c.Resources {
+	for _, resource := range r {
 		if resource.Group == named.Group && resource.Resource == named.Resource {
 			return resource.Group, true
 		}

@@ -2,7 +2,6 @@ package adapter
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -67,11 +67,9 @@ func (w *world) ServerResourcesForGroupVersion(groupVersion string) (*metav1.API
 	return &metav1.APIResourceList{APIResources: resources}, nil
 }
 
-func (w *world) receive(ctx context.Context, _ Cluster, env Environment, watching func()) error {
-	var config apiserver.Config
-	_ = json.Unmarshal([]byte(env["K_SOURCE_CONFIG"]), &config)
+func (w *world) receive(ctx context.Context, _ unit, watches []apiserver.ResourceWatch, watching func()) error {
 	var what string
-	for _, watch := range config.Resources {
+	for _, watch := range watches {
 		what += watch.GVR.Resource + "." + watch.GVR.Version + " "
 	}
 	note := func(verb string, change int) {
@@ -129,7 +127,7 @@ func follow(t *testing.T, test func(t *testing.T, w *world, f *follower)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
 		ctx, cancel := context.WithCancel(t.Context())
-		f := newFollower(testConfig, Cluster{}, w, w.receive, silentLog)
+		f := newFollower(testConfig.Resources, w, w.receive, silentLog)
 		done := make(chan struct{})
 		go func() { defer close(done); f.run(ctx) }()
 		test(t, w, f)
@@ -252,29 +250,72 @@ func TestModesHaveAdaptersOfTheirOwn(t *testing.T) {
 	gvr := func(resource string) []apiserver.ResourceWatch {
 		return []apiserver.ResourceWatch{{GVR: schema.GroupVersionResource{Group: "a.io", Version: "v1", Resource: resource}}}
 	}
-	want := map[unit][]apiserver.ResourceWatch{{"a.io", "Reference"}: gvr("things"), {"a.io", "Resource"}: gvr("others")}
+	want := map[unit][]apiserver.ResourceWatch{
+		{group: "a.io", mode: "Reference"}: gvr("things"), {group: "a.io", mode: "Resource"}: gvr("others"),
+	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(unit{})); diff != "" {
 		t.Errorf("wrong units (-want +got):\n%s", diff)
 	}
 }
 
-func TestGroupOf(t *testing.T) {
-	for name, want := range map[string]string{"things.a.io": "a.io", "lots.b.io": "b.io", "things.b.io": "", "foreign.c.io": ""} {
-		if got, _ := testConfig.groupOf(name); got != want {
-			t.Errorf("the definition %q belongs to group %q, want %q", name, got, want)
+func TestNamespacesAndNamesHaveAdaptersOfTheirOwn(t *testing.T) {
+	w := newWorld()
+	w.serve("v1", resource("configmaps", "ConfigMap"))
+	all := Resource{Versions: []string{"v1"}, Resource: "configmaps", Kind: "ConfigMap", Mode: "Reference", Selector: "slipway.dev/watch"}
+	one := all
+	one.Selector, one.Namespace, one.Name = "", "platform", "settings"
+	got, err := served(w, []Resource{all, one}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	want := map[unit][]apiserver.ResourceWatch{
+		{mode: "Reference"}: {{GVR: gvr, LabelSelector: "slipway.dev/watch"}},
+		{mode: "Reference", namespace: "platform", name: "settings"}: {{GVR: gvr}},
+	}
+	if diff := cmp.Diff(want, got, cmp.AllowUnexported(unit{})); diff != "" {
+		t.Errorf("wrong units (-want +got):\n%s", diff)
+	}
+	for key, scope := range map[unit]string{{}: `"namespaces":[],"allNamespaces":true`, {namespace: "platform"}: `"namespaces":["platform"],"allNamespaces":false`} {
+		env, err := testConfig.environment("", key, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(env["K_SOURCE_CONFIG"], scope) {
+			t.Errorf("namespace %q: %s has no %s", key.namespace, env["K_SOURCE_CONFIG"], scope)
 		}
 	}
 }
 
-func TestPresence(t *testing.T) {
-	p := &presence{}
-	var got []string
-	for _, reached := range []bool{false, true, true, false, false, true, false, false, false, false, true} {
-		got = append(got, p.observe(reached))
-	}
-	want := []string{"", TypeConnected, "", "", "", "", "", "", TypeDisconnected, "", TypeConnected}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("a cluster is gone after three failures in a row and back at once (-want +got):\n%s", diff)
+func TestAFollowerTellsWhenEverythingIsWatched(t *testing.T) {
+	follow(t, func(t *testing.T, w *world, f *follower) {
+		<-f.begun // nothing is served, so nothing is awaited
+		if took := time.Since(w.started); took != 0 {
+			t.Errorf("that took %s", took)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		w.serve("b.io/v1", resource("lots", "Lot"))
+		w.serve("a.io/v1", resource("others", "Other"))
+		ctx, cancel := context.WithCancel(t.Context())
+		f := newFollower(testConfig.Resources, w, w.receive, silentLog)
+		done := make(chan struct{})
+		go func() { defer close(done); f.run(ctx) }()
+		<-f.begun
+		if took := time.Since(w.started); took != time.Second {
+			t.Errorf("it took %s, want the second that a list takes", took)
+		}
+		cancel()
+		<-done
+	})
+}
+
+func TestGroupOf(t *testing.T) {
+	for name, want := range map[string]string{"things.a.io": "a.io", "lots.b.io": "b.io", "things.b.io": "", "foreign.c.io": ""} {
+		if got, _ := resources(testConfig.Resources).groupOf(name); got != want {
+			t.Errorf("the definition %q belongs to group %q, want %q", name, got, want)
+		}
 	}
 }
 
@@ -285,7 +326,7 @@ func TestEventsOfARemoteClusterCarryItsName(t *testing.T) {
 		"":         `{"extensions":{"site":"north"}}`,
 		"workload": `{"extensions":{"cluster":"workload","site":"north"}}`,
 	} {
-		env, err := config.environment(cluster, "Reference", nil)
+		env, err := config.environment(cluster, unit{mode: "Reference"}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,44 +370,9 @@ func TestAnnouncementsReachTheSink(t *testing.T) {
 	}
 }
 
-func TestTheWitnessSeesWhenEveryWatchHasBegun(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/forbidden" {
-			w.WriteHeader(http.StatusForbidden)
-		}
-	}))
-	defer server.Close()
-	env, err := testConfig.environment("", "Reference", make([]apiserver.ResourceWatch, 2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := 0
-	seen, err := newWitness(env, func() { done++ })
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := rest.HTTPClientFor(seen.wrap(&rest.Config{Host: server.URL}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range []struct {
-		path string
-		want int
-	}{{"/a", 0}, {"/forbidden?watch=true", 0}, {"/a?watch=true", 0}, {"/a?watch=true", 0}, {"/b?watch=true", 1}, {"/a?watch=true", 1}} {
-		answer, err := client.Get(server.URL + step.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = answer.Body.Close()
-		if done != step.want {
-			t.Errorf("after %s: done was called %d times, want %d", step.path, done, step.want)
-		}
-	}
-}
-
 func TestTheProcessEnvironmentIsLeftAsItWas(t *testing.T) {
 	t.Setenv("K_SINK", "http://before")
-	env, err := testConfig.environment("", "Reference", nil)
+	env, err := testConfig.environment("", unit{mode: "Reference"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

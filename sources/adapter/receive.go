@@ -3,6 +3,7 @@ package adapter
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 
@@ -24,12 +25,16 @@ const Component = "apiserversource"
 
 // Cluster is an API server to watch.
 type Cluster struct {
-	// Name is put on the events of a remote cluster; empty for the management
-	// cluster.
-	Name string
+	// Provider is where a remote cluster comes from, an entry of Config.Remotes,
+	// and Name what it is called there; both are empty for the management
+	// cluster. The name is put on the cluster's events.
+	Provider, Name string
 	// Config reaches the API server. Its host becomes the source of the events.
 	Config *rest.Config
 }
+
+// id tells a cluster from all others.
+func (c Cluster) id() string { return c.Provider + "/" + c.Name }
 
 // Environment is what a receive adapter is configured by: the variables of the
 // container that an ApiServerSource would run it in.
@@ -43,18 +48,37 @@ var processEnvironment sync.Mutex
 // calls watching when all watches have begun: what changes before gives no event.
 // An error means that it could not start: most often its API group is not served.
 func Receive(ctx context.Context, cluster Cluster, env Environment, log *zap.Logger, watching func()) error {
-	settings, err := env.parse()
+	client, err := rest.HTTPClientFor(cluster.Config)
+	if err != nil {
+		return fmt.Errorf("cannot make a client for %s: %w", cluster.Config.Host, err)
+	}
+	return receiving{config: cluster.Config, client: client, env: env, log: log, watching: watching, again: func() {}}.run(ctx)
+}
+
+// receiving is a run of a receive adapter.
+type receiving struct {
+	config *rest.Config
+	client *http.Client
+	env    Environment
+	// name limits it to the objects of one name; empty for all.
+	name string
+	log  *zap.Logger
+	// watching is called when all watches have begun, again when one had to start
+	// over.
+	watching, again func()
+}
+
+func (r receiving) run(ctx context.Context) error {
+	settings, err := r.env.parse()
 	if err != nil {
 		return err
 	}
 	settings.SetComponent(Component)
-	seen, err := newWitness(env, watching)
+	seen, err := newWitness(r.env, r.watching, r.again)
 	if err != nil {
 		return err
 	}
-	cluster.Config = seen.wrap(cluster.Config)
-
-	ctx, err = inject(ctx, cluster, log)
+	ctx, err = r.inject(ctx, seen.client(r.client))
 	if err != nil {
 		return err
 	}
@@ -74,20 +98,23 @@ func Receive(ctx context.Context, cluster Cluster, env Environment, log *zap.Log
 }
 
 // inject puts into ctx what the receive adapter looks for there.
-func inject(ctx context.Context, cluster Cluster, log *zap.Logger) (context.Context, error) {
-	config := Unlimited(cluster.Config)
-	kube, err := kubernetes.NewForConfig(config)
+func (r receiving) inject(ctx context.Context, client *http.Client) (context.Context, error) {
+	config := Unlimited(r.config)
+	kube, err := kubernetes.NewForConfigAndClient(config, client)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for %s: %w", config.Host, err)
 	}
-	dyn, err := dynamic.NewForConfig(config)
-	if err != nil {
+	var dyn dynamic.Interface
+	if dyn, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return nil, fmt.Errorf("cannot make a dynamic client for %s: %w", config.Host, err)
 	}
+	if r.name != "" {
+		dyn = named{dyn, r.name}
+	}
 	ctx = context.WithValue(ctx, kubeclient.Key{}, kubernetes.Interface(kube))
-	ctx = context.WithValue(ctx, dynamicclient.Key{}, dynamic.Interface(dyn))
+	ctx = context.WithValue(ctx, dynamicclient.Key{}, dyn)
 	ctx = context.WithValue(ctx, apiserver.Key{}, config.Host)
-	return logging.WithLogger(ctx, log.Sugar()), nil
+	return logging.WithLogger(ctx, r.log.Sugar()), nil
 }
 
 // Unlimited is the configuration without client-side throttling: with client-go's

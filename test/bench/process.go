@@ -149,7 +149,10 @@ func (p *served) send(ctx context.Context, name string) error {
 }
 
 // resident reads the resident memory of a process, in bytes.
-func resident(pid int) (int64, error) {
+func resident(pid int) (int64, error) { return memory(pid, "VmRSS:") }
+
+// memory reads one field of a process's status, in bytes.
+func memory(pid int, field string) (int64, error) {
 	file, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
@@ -157,10 +160,10 @@ func resident(pid int) (int64, error) {
 	defer func() { _ = file.Close() }()
 	scanner := bufio.NewScanner(file)
 	for scanner.Scan() {
-		if value, ok := strings.CutPrefix(scanner.Text(), "VmRSS:"); ok {
+		if value, ok := strings.CutPrefix(scanner.Text(), field); ok {
 			kib, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
 			return kib << 10, err
 		}
 	}
-	return 0, errors.New("cannot find VmRSS")
+	return 0, fmt.Errorf("cannot find %s", field)
 }

@@ -1,53 +1,24 @@
 package clusters
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	machinevm "github.com/slipway-dev/slipway/functions/machine-vm"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/event"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
 const annotation = "vitistack.io/kubevirt-config"
 
-// runs plays KubeVirt on the remote cluster: the virtual machine runs.
-func (w *world) runs(name string) {
-	w.t.Helper()
-	w.patch(w.remote, kinds.VirtualMachines, name, `{status: {printableStatus: Running, ready: true}}`, "status")
-	instance := parse(w.t, `{apiVersion: kubevirt.io/v1, kind: VirtualMachineInstance, metadata: {name: `+name+`, namespace: `+w.ns+`}, spec: {domain: {devices: {}}},
-		status: {phase: Running, nodeName: node-1, interfaces: [{name: default, mac: "02:12:00:00:00:01", ipAddress: 10.0.0.5, ipAddresses: [10.0.0.5]}]}}`)
-	if _, err := w.remote.Client.Resource(kinds.VirtualMachineInstances.GVR()).Namespace(w.ns).Create(w.t.Context(), instance, metav1.CreateOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-	claims, err := w.remote.Client.Resource(kind.PersistentVolumeClaims.GVR()).Namespace(w.ns).List(w.t.Context(), metav1.ListOptions{})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, claim := range claims.Items {
-		w.patch(w.remote, kind.PersistentVolumeClaims, claim.GetName(), `{status: {phase: Bound}}`, "status")
-	}
-}
-
-// delete marks an object as going.
-func (w *world) delete(name string) {
-	w.t.Helper()
-	if err := w.management.Client.Resource(kinds.Machines.GVR()).Namespace(w.ns).Delete(w.t.Context(), name, metav1.DeleteOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
-}
-
 func TestMachinesOnAnotherCluster(t *testing.T) {
 	w := newWorld(t)
-	w.awaitRights(w.remote, home, account)
-	w.awaitRights(w.management, home, account)
-	good := w.credential(account)
+	good := w.credential(machinevm.Name)
 
 	w.secret("east", good)
 	w.config("east")
@@ -76,39 +47,38 @@ func TestMachinesOnAnotherCluster(t *testing.T) {
 func (w *world) placedBySingle() {
 	w.machine("web", "")
 	w.settled("web")
-	machine := w.must(w.management, kinds.Machines, "web")
-	if machine.GetAnnotations()[annotation] != "east" || text(machine, "status", "kubevirtConfigRef") != "east" {
-		w.t.Errorf("PL-2: the annotation is %q, the status %q; the log:\n%s", machine.GetAnnotations()[annotation], text(machine, "status", "kubevirtConfigRef"), w.log)
+	machine := w.Must(kinds.Machines, "web")
+	if machine.GetAnnotations()[annotation] != "east" || suite.Text(machine, "status", "kubevirtConfigRef") != "east" {
+		w.t.Errorf("PL-2: the annotation is %q, the status %q; the log:\n%s", machine.GetAnnotations()[annotation], suite.Text(machine, "status", "kubevirtConfigRef"), w.f.Log)
 	}
-	if !strings.Contains(w.log.String(), "Automatically assigned KubevirtConfig to machine") {
+	if !strings.Contains(w.f.Log.String(), "Automatically assigned KubevirtConfig to machine") {
 		w.t.Error("PL-2: the log does not say that a cluster was assigned")
 	}
-	vm := w.must(w.remote, kinds.VirtualMachines, "vm-web")
+	vm := w.remote.Must(kinds.VirtualMachines, "vm-web")
 	if len(vm.GetOwnerReferences()) > 0 {
 		w.t.Errorf("ID-8: an owner on another cluster: %v", vm.GetOwnerReferences())
 	}
-	w.must(w.remote, kind.PersistentVolumeClaims, "web-root")
-	w.must(w.management, kinds.NetworkConfigurations, "web")
-	namespace, err := w.remote.Client.Resource(kind.Namespaces.GVR()).Get(w.t.Context(), w.ns, metav1.GetOptions{})
-	if err != nil || namespace.GetLabels()["vitistack.io/managed-by"] != "kubevirt-operator" {
-		w.t.Errorf("PL-9: the namespace is %v, %v", namespace, err)
+	w.remote.Must(kind.PersistentVolumeClaims, "web-root")
+	w.Must(kinds.NetworkConfigurations, "web")
+	if labels := w.remote.Must(kind.Namespaces, w.NS).GetLabels(); labels["vitistack.io/managed-by"] != "kubevirt-operator" {
+		w.t.Errorf("PL-9: the labels of the namespace are %v", labels)
 	}
-	if w.get(w.management, kinds.VirtualMachines, "vm-web") != nil {
+	if w.Get(kinds.VirtualMachines, "vm-web") != nil {
 		w.t.Error("the virtual machine is on the management cluster")
 	}
 }
 
 func (w *world) statusComesBack() {
-	w.runs("vm-web")
+	w.runs(w.remote, "vm-web")
 	w.settled("web")
-	machine := w.must(w.management, kinds.Machines, "web")
+	machine := w.Must(kinds.Machines, "web")
 	w.ready("web", "True Running", "")
-	if text(machine, "status", "nodeName") != "node-1" || text(machine, "status", "phase") != "Running" {
+	if suite.Text(machine, "status", "nodeName") != "node-1" || suite.Text(machine, "status", "phase") != "Running" {
 		w.t.Errorf("the status is %v", machine.Object["status"])
 	}
 	before := machine.GetResourceVersion()
 	w.settled("web")
-	if after := w.must(w.management, kinds.Machines, "web").GetResourceVersion(); after != before {
+	if after := w.Must(kinds.Machines, "web").GetResourceVersion(); after != before {
 		w.t.Error("RC-4: the Machine is written at the fixpoint")
 	}
 }
@@ -119,7 +89,7 @@ func (w *world) rotated(good []byte) {
 	w.secret("east", []byte(wrong))
 	w.settled("web")
 	w.ready("web", "Unknown ClusterUnreachable", "east")
-	w.secret("east", w.credential(account)) // a new token
+	w.secret("east", w.credential(machinevm.Name)) // a new token
 	w.settled("web")
 	w.ready("web", "True Running", "")
 	w.secret("east", w.credential(weak))
@@ -141,13 +111,11 @@ func (w *world) badKubeconfigs(good []byte) {
 		w.secret("east", []byte(c.kubeconfig))
 		w.settled("web")
 		w.ready("web", "False KubevirtConfigInvalid", c.says)
-		if _, message := ready(w.must(w.management, kinds.Machines, "web")); strings.Contains(message, "/bin/false") {
+		if _, _, message := suite.Condition(w.Must(kinds.Machines, "web"), "Ready"); strings.Contains(message, "/bin/false") {
 			w.t.Errorf("%s: the condition quotes the kubeconfig: %s", name, message)
 		}
 	}
-	if err := w.management.Client.Resource(kind.Secrets.GVR()).Namespace("default").Delete(w.t.Context(), "east", metav1.DeleteOptions{}); err != nil {
-		w.t.Fatal(err)
-	}
+	w.At("default").Remove(kind.Secrets, "east")
 	w.settled("web")
 	w.ready("web", "False KubevirtConfigInvalid", `"east"`)
 	w.secret("east", good)
@@ -157,26 +125,26 @@ func (w *world) badKubeconfigs(good []byte) {
 
 // downAndBack: CN-5, DL-7, EV-5.
 func (w *world) downAndBack() {
-	content, err := w.management.Cluster.AdminKubeconfig()
+	content, err := w.Env.Cluster.AdminKubeconfig()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	w.secret("home", content)
 	w.config("home")
 	w.machine("near", "kubevirtConfigRef: home")
-	before := text(w.must(w.management, kinds.Machines, "web"), "status", "phase")
+	before := suite.Text(w.Must(kinds.Machines, "web"), "status", "phase")
 
-	w.east.cut()
+	w.east.Cut()
 	if got := w.cluster(event.TypeDisconnected, "east"); got != http.StatusNoContent {
 		w.t.Errorf("the event that a cluster went was answered %d", got)
 	}
 	w.ready("web", "Unknown ClusterUnreachable", "east")
-	if after := text(w.must(w.management, kinds.Machines, "web"), "status", "phase"); after != before {
+	if after := suite.Text(w.Must(kinds.Machines, "web"), "status", "phase"); after != before {
 		w.t.Errorf("CN-5: the phase is %q and was %q", after, before)
 	}
-	w.resync()
+	w.f.Resync()
 	w.ready("near", "False Creating", "")
-	near := w.must(w.management, kinds.VirtualMachines, "vm-near")
+	near := w.Must(kinds.VirtualMachines, "vm-near")
 	if refs := near.GetOwnerReferences(); len(refs) != 1 || refs[0].Name != "near" {
 		w.t.Errorf("ID-8: the management cluster under a name: the owners are %v", refs)
 	}
@@ -184,23 +152,23 @@ func (w *world) downAndBack() {
 	if got := w.event("lost"); got != http.StatusServiceUnavailable {
 		w.t.Errorf("PL-4: a search with a cluster that is down was answered %d", got)
 	}
-	w.delete("web")
+	w.Remove(kinds.Machines, "web")
 	w.settled("web")
 	w.ready("web", "Unknown ClusterUnreachable", "east")
 
-	w.east.open()
+	w.east.Open()
 	if got := w.cluster(event.TypeConnected, "east"); got != http.StatusNoContent {
-		w.t.Errorf("the event that a cluster came was answered %d; the log:\n%s", got, w.log)
+		w.t.Errorf("the event that a cluster came was answered %d; the log:\n%s", got, w.f.Log)
 	}
 	w.ready("lost", "False PlacementAmbiguous", "2 configs are available")
-	if w.get(w.remote, kinds.VirtualMachines, "vm-web") != nil {
+	if w.remote.Get(kinds.VirtualMachines, "vm-web") != nil {
 		w.t.Error("DL-7: the cluster is back, and the virtual machine is still there")
 	}
 	w.settledOrGone("web")
-	if w.get(w.management, kinds.Machines, "web") != nil {
-		w.t.Errorf("DL-7: the Machine is still there; the log:\n%s", w.log)
+	if w.Get(kinds.Machines, "web") != nil {
+		w.t.Errorf("DL-7: the Machine is still there; the log:\n%s", w.f.Log)
 	}
-	claim := w.get(w.remote, kind.PersistentVolumeClaims, "web-root")
+	claim := w.remote.Get(kind.PersistentVolumeClaims, "web-root")
 	if claim != nil && claim.GetDeletionTimestamp() == nil {
 		w.t.Error("DL-2: the claim on the remote cluster stays")
 	}
@@ -208,7 +176,7 @@ func (w *world) downAndBack() {
 
 func (w *world) settledOrGone(name string) {
 	for range 3 {
-		if w.get(w.management, kinds.Machines, name) == nil {
+		if w.Get(kinds.Machines, name) == nil {
 			return
 		}
 		w.event(name)
@@ -223,9 +191,9 @@ func (w *world) deadClusterCostsOneTimeout() {
 		w.machine(fmt.Sprintf("m%d", i), "kubevirtConfigRef: east")
 	}
 	w.machine("neighbour", "kubevirtConfigRef: home")
-	w.east.stall()
+	w.east.Stall()
 	started := time.Now()
-	w.resync()
+	w.f.TryResync() // the Machine that is searched for has to be tried again
 	if took := time.Since(started); took > 12*time.Second {
 		w.t.Errorf("EV-5: a resync of %d Machines on a cluster that does not answer took %s, one timeout is 1s", many, took)
 	}
@@ -233,8 +201,8 @@ func (w *world) deadClusterCostsOneTimeout() {
 		w.ready(fmt.Sprintf("m%d", i), "Unknown ClusterUnreachable", "east")
 	}
 	w.ready("neighbour", "False Creating", "")
-	w.east.cut()
-	w.east.open()
+	w.east.Cut()
+	w.east.Open()
 	w.cluster(event.TypeConnected, "east")
 	w.ready("m0", "False Creating", "")
 }
@@ -242,12 +210,12 @@ func (w *world) deadClusterCostsOneTimeout() {
 // orphans: a virtual machine on the remote cluster whose Machine was taken away
 // by force goes with the next resync.
 func (w *world) orphans() {
-	w.patch(w.management, kinds.Machines, "m0", `{metadata: {finalizers: null}}`)
-	_ = w.management.Client.Resource(kinds.Machines.GVR()).Namespace(w.ns).Delete(context.WithoutCancel(w.t.Context()), "m0", metav1.DeleteOptions{})
-	w.must(w.remote, kinds.VirtualMachines, "vm-m0")
-	w.resync()
-	if w.get(w.remote, kinds.VirtualMachines, "vm-m0") != nil {
-		w.t.Errorf("an orphan stays on the remote cluster; the log:\n%s", w.log)
+	w.Patch(kinds.Machines, "m0", `{metadata: {finalizers: null}}`)
+	w.forget(kinds.Machines, w.NS, "m0")
+	w.remote.Must(kinds.VirtualMachines, "vm-m0")
+	w.f.Resync()
+	if w.remote.Get(kinds.VirtualMachines, "vm-m0") != nil {
+		w.t.Errorf("an orphan stays on the remote cluster; the log:\n%s", w.f.Log)
 	}
-	w.must(w.remote, kinds.VirtualMachines, "vm-m1")
+	w.remote.Must(kinds.VirtualMachines, "vm-m1")
 }

@@ -52,14 +52,18 @@ type fixture struct {
 	out  *transcript
 }
 
-func begin(t *testing.T) *fixture {
+func begin(t *testing.T) *fixture { return beginWith(t, stack.Options{}) }
+
+// beginWith starts a stack with further options.
+func beginWith(t *testing.T, opts stack.Options) *fixture {
 	t.Helper()
 	root, err := build.Root(".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &fixture{t: t, root: root, out: &transcript{}}
-	f.Stack, err = stack.Start(t.Context(), stack.Options{Root: root, Data: t.TempDir(), Idle: 3 * time.Second, Out: f.out, Progress: f.out})
+	opts.Root, opts.Data, opts.Idle, opts.Out, opts.Progress = root, t.TempDir(), 3*time.Second, f.out, f.out
+	f.Stack, err = stack.Start(t.Context(), opts)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, f.out)
 	}

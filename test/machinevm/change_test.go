@@ -10,12 +10,13 @@ import (
 
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
 // written are the writes of a copy that concern a resource and that the server
 // carried out.
-func (f *function) written(res kind.Resource) []string {
-	_, writes := f.asked()
+func written(f *suite.Copy, res kind.Resource) []string {
+	_, writes := f.Asked()
 	var done []string
 	for _, write := range writes {
 		fields := strings.Fields(write)
@@ -31,7 +32,7 @@ func (f *function) written(res kind.Resource) []string {
 func (w *world) adorn(name string) *unstructured.Unstructured {
 	w.t.Helper()
 	for {
-		vm := w.must(kinds.VirtualMachines, name)
+		vm := w.Must(kinds.VirtualMachines, name)
 		spec, _, _ := unstructured.NestedMap(vm.Object, "spec", "template", "spec")
 		volumes, _, _ := unstructured.NestedSlice(spec, "volumes")
 		disks, _, _ := unstructured.NestedSlice(spec, "domain", "devices", "disks")
@@ -50,7 +51,7 @@ func (w *world) adorn(name string) *unstructured.Unstructured {
 		}
 		vm.SetLabels(with(vm.GetLabels(), "team", "blue"))
 		vm.SetAnnotations(with(vm.GetAnnotations(), "note", "by somebody"))
-		stored, err := w.in(kinds.VirtualMachines).Update(w.t.Context(), vm, metav1.UpdateOptions{FieldManager: "somebody"})
+		stored, err := w.In(kinds.VirtualMachines).Update(w.t.Context(), vm, metav1.UpdateOptions{FieldManager: "somebody"})
 		if err == nil {
 			return stored
 		}
@@ -74,22 +75,22 @@ func TestARunningMachineFollowsItsSpec(t *testing.T) {
 	w := newWorld(t)
 	w.platform()
 	f := w.copyOf()
-	s := w.source(f)
+	s := w.Source(f)
 	w.machine(subject, `{template: small, disks: [{name: data, size: 100Gi, storageClass: fast-ssd}]}`)
 	w.awaitReady(subject)
-	w.await(kinds.VirtualMachines, "vm-web", "runs", running)
+	w.Await(kinds.VirtualMachines, "vm-web", "runs", running)
 	s.Stop()
-	f.insist(w.machineEvent(subject))
+	f.Insist(w.machineEvent(subject))
 
 	before := w.adorn("vm-web")
-	w.patch(kinds.Machines, subject, `{spec: {resources: {cpu: {cores: 2}}}}`)
-	f.asked()
-	f.insist(w.machineEvent(subject))
-	if writes := f.written(kinds.VirtualMachines); len(writes) != 1 || !strings.HasPrefix(writes[0], "patch ") {
+	w.Patch(kinds.Machines, subject, `{spec: {resources: {cpu: {cores: 2}}}}`)
+	f.Asked()
+	f.Insist(w.machineEvent(subject))
+	if writes := written(f, kinds.VirtualMachines); len(writes) != 1 || !strings.HasPrefix(writes[0], "patch ") {
 		t.Errorf("a change of one field is one patch of the virtual machine, got %v", writes)
 	}
-	after := w.must(kinds.VirtualMachines, "vm-web")
-	if got := text(after, "spec", "template", "spec", "domain", "cpu", "cores"); got != "2" {
+	after := w.Must(kinds.VirtualMachines, "vm-web")
+	if got := suite.Text(after, "spec", "template", "spec", "domain", "cpu", "cores"); got != "2" {
 		t.Errorf("the virtual machine has %s cores", got)
 	}
 	if err := unstructured.SetNestedField(before.Object, int64(2), "spec", "template", "spec", "domain", "cpu", "cores"); err != nil {
@@ -101,38 +102,38 @@ func TestARunningMachineFollowsItsSpec(t *testing.T) {
 	if after.GetLabels()["team"] != "blue" || after.GetAnnotations()["note"] != "by somebody" {
 		t.Errorf("what others noted is gone: %v %v", after.GetLabels(), after.GetAnnotations())
 	}
-	w.source(f)
+	w.Source(f)
 	w.awaitCondition(subject, "RestartRequired", "True RestartRequired")
 
-	w.patch(kinds.Machines, subject, `{spec: {disks: [{name: data, size: 120Gi, storageClass: fast-ssd}]}}`)
-	w.await(kind.PersistentVolumeClaims, "web-data", "has grown", func(claim *unstructured.Unstructured) bool {
-		return text(claim, "spec", "resources", "requests", "storage") == "120Gi" && text(claim, "status", "capacity", "storage") == "120Gi"
+	w.Patch(kinds.Machines, subject, `{spec: {disks: [{name: data, size: 120Gi, storageClass: fast-ssd}]}}`)
+	w.Await(kind.PersistentVolumeClaims, "web-data", "has grown", func(claim *unstructured.Unstructured) bool {
+		return suite.Text(claim, "spec", "resources", "requests", "storage") == "120Gi" && suite.Text(claim, "status", "capacity", "storage") == "120Gi"
 	})
 	w.awaitReady(subject)
 
-	w.patch(kinds.Machines, subject, `{spec: {running: false}}`)
-	w.await(kinds.VirtualMachineInstances, "vm-web", "is gone", gone)
-	machine := w.await(kinds.Machines, subject, "has no instance", func(machine *unstructured.Unstructured) bool {
-		return text(machine, "status", "vmiName") == "" && text(machine, "status", "state") == "Stopped"
+	w.Patch(kinds.Machines, subject, `{spec: {running: false}}`)
+	w.Await(kinds.VirtualMachineInstances, "vm-web", "is gone", suite.Gone)
+	machine := w.Await(kinds.Machines, subject, "has no instance", func(machine *unstructured.Unstructured) bool {
+		return suite.Text(machine, "status", "vmiName") == "" && suite.Text(machine, "status", "state") == "Stopped"
 	})
-	if _, reason, _ := condition(machine, "Ready"); reason != "Stopped" {
+	if _, reason, _ := suite.Condition(machine, "Ready"); reason != "Stopped" {
 		t.Errorf("the Machine is off, and Ready's reason is %s", reason)
 	}
-	if got := text(machine, "status", "phase"); got != "Stopped" {
+	if got := suite.Text(machine, "status", "phase"); got != "Stopped" {
 		t.Errorf("the Machine is off, and its phase is %q", got)
 	}
-	if got := text(w.must(kinds.VirtualMachines, "vm-web"), "spec", "runStrategy"); got != "Halted" {
+	if got := suite.Text(w.Must(kinds.VirtualMachines, "vm-web"), "spec", "runStrategy"); got != "Halted" {
 		t.Errorf("the Machine is off, and the run strategy is %q", got)
 	}
-	if got := text(machine, "status", "ipAddresses"); got != "" {
+	if got := suite.Text(machine, "status", "ipAddresses"); got != "" {
 		t.Errorf("the Machine is off and still has addresses %s", got)
 	}
 
-	w.patch(kinds.Machines, subject, `{spec: {running: true}}`)
+	w.Patch(kinds.Machines, subject, `{spec: {running: true}}`)
 	w.awaitReady(subject)
 	// The restart has brought the change of the cores about.
 	w.awaitCondition(subject, "RestartRequired", "")
-	if got := text(w.must(kinds.VirtualMachineInstances, "vm-web"), "spec", "domain", "cpu", "cores"); got != "2" {
+	if got := suite.Text(w.Must(kinds.VirtualMachineInstances, "vm-web"), "spec", "domain", "cpu", "cores"); got != "2" {
 		t.Errorf("after the restart the instance has %s cores", got)
 	}
 }
@@ -144,21 +145,21 @@ func TestAMachineThatFoundNoRoomCanBeSwitchedOff(t *testing.T) {
 	w := newWorld(t)
 	w.platform()
 	f := w.copyOf()
-	w.source(f)
+	w.Source(f)
 	w.machine("giant", `{template: small, resources: {memory: {size: 1Ti}}}`)
 	w.awaitCondition("giant", "Ready", "False InsufficientResources")
-	if got := text(w.must(kinds.Machines, "giant"), "status", "phase"); got != "Creating" {
+	if got := suite.Text(w.Must(kinds.Machines, "giant"), "status", "phase"); got != "Creating" {
 		t.Errorf("the phase is %q: somebody may make room", got)
 	}
-	w.patch(kinds.Machines, "giant", `{spec: {running: false}}`)
-	w.await(kinds.Machines, "giant", "is off", func(machine *unstructured.Unstructured) bool {
-		return text(machine, "status", "state") == "Stopped" && text(machine, "status", "vmiName") == ""
+	w.Patch(kinds.Machines, "giant", `{spec: {running: false}}`)
+	w.Await(kinds.Machines, "giant", "is off", func(machine *unstructured.Unstructured) bool {
+		return suite.Text(machine, "status", "state") == "Stopped" && suite.Text(machine, "status", "vmiName") == ""
 	})
-	f.insist(w.machineEvent("giant"))
+	f.Insist(w.machineEvent("giant"))
 	if got := w.condition("giant", "Ready"); got != "False Stopped" {
 		t.Errorf("the Machine is off, and Ready is %s", w.why("giant"))
 	}
-	w.patch(kinds.Machines, "giant", `{spec: {running: true, resources: {memory: {size: 2Gi}}}}`)
+	w.Patch(kinds.Machines, "giant", `{spec: {running: true, resources: {memory: {size: 2Gi}}}}`)
 	w.awaitReady("giant")
 }
 
@@ -168,11 +169,11 @@ func TestWhatCannotBeChangedIsSaidAndNothingIsWritten(t *testing.T) {
 	f := w.copyOf()
 	const disk = `{template: small, disks: [{name: data, size: 100Gi, storageClass: fast-ssd, accessMode: ReadWriteOnce}]}`
 	w.machine(subject, disk)
-	f.insist(w.machineEvent(subject))
+	f.Insist(w.machineEvent(subject))
 	for _, claim := range []string{"web-root", "web-data"} {
-		w.patch(kind.PersistentVolumeClaims, claim, `{status: {phase: Bound, capacity: {storage: 100Gi}}}`, "status")
+		w.Patch(kind.PersistentVolumeClaims, claim, `{status: {phase: Bound, capacity: {storage: 100Gi}}}`, "status")
 	}
-	f.insist(w.machineEvent(subject))
+	f.Insist(w.machineEvent(subject))
 	for name, spec := range map[string]string{
 		"a smaller disk":                    `{disks: [{name: data, size: 50Gi, storageClass: fast-ssd}]}`,
 		"a larger disk of a class that has": `{disks: [{name: data, size: 100Gi, storageClass: fast-ssd}, {name: root, size: 30Gi}]}`,
@@ -181,11 +182,11 @@ func TestWhatCannotBeChangedIsSaidAndNothingIsWritten(t *testing.T) {
 		"another volume mode":               `{disks: [{name: data, size: 100Gi, storageClass: fast-ssd, volumeMode: Block}]}`,
 		"a smaller disk and more cores":     `{resources: {cpu: {cores: 8}}, disks: [{name: data, size: 50Gi, storageClass: fast-ssd}]}`,
 	} {
-		before := w.versions()
-		w.patch(kinds.Machines, subject, `{spec: `+spec+`}`)
-		f.asked()
-		f.insist(w.machineEvent(subject))
-		_, writes := f.asked()
+		before := w.Versions()
+		w.Patch(kinds.Machines, subject, `{spec: `+spec+`}`)
+		f.Asked()
+		f.Insist(w.machineEvent(subject))
+		_, writes := f.Asked()
 		for _, write := range writes {
 			if !strings.HasPrefix(write, "patch machines.vitistack.io/status ") && !strings.HasPrefix(write, "create events.events.k8s.io ") {
 				t.Errorf("%s: %s", name, write)
@@ -194,14 +195,14 @@ func TestWhatCannotBeChangedIsSaidAndNothingIsWritten(t *testing.T) {
 		if got := w.why(subject); !strings.HasPrefix(got, "False InvalidSpec: disk ") {
 			t.Errorf("%s: Ready is %s", name, got)
 		}
-		after := w.versions()
+		after := w.Versions()
 		delete(before, "Machine/web")
 		delete(after, "Machine/web")
 		if diff := cmp.Diff(before, after); diff != "" {
 			t.Errorf("%s: something was written (-before +after):\n%s", name, diff)
 		}
-		w.patch(kinds.Machines, subject, `{spec: {resources: null, disks: [{name: data, size: 100Gi, storageClass: fast-ssd, accessMode: ReadWriteOnce}]}}`)
-		f.insist(w.machineEvent(subject))
+		w.Patch(kinds.Machines, subject, `{spec: {resources: null, disks: [{name: data, size: 100Gi, storageClass: fast-ssd, accessMode: ReadWriteOnce}]}}`)
+		f.Insist(w.machineEvent(subject))
 		if got := w.condition(subject, "Ready"); got != "False Creating" {
 			t.Errorf("%s was taken back, and Ready is still %s", name, w.why(subject))
 		}
@@ -214,7 +215,7 @@ func TestWhatWasDeletedOrEditedByHandIsPutBack(t *testing.T) {
 	w := newSubject(t)
 	f := w.copyOf()
 	converged(w, f)
-	want := w.state()
+	want := w.State()
 	for _, child := range []struct {
 		res  kind.Resource
 		name string
@@ -225,10 +226,10 @@ func TestWhatWasDeletedOrEditedByHandIsPutBack(t *testing.T) {
 		{kinds.NetworkAttachmentDefinitions, "lan"},
 		{kind.PersistentVolumeClaims, "web-data"},
 	} {
-		w.remove(child.res, child.name)
+		w.Remove(child.res, child.name)
 		w.release()
-		f.insist(w.machineEvent(subject))
-		if diff := cmp.Diff(want, w.state()); diff != "" {
+		f.Insist(w.machineEvent(subject))
+		if diff := cmp.Diff(want, w.State()); diff != "" {
 			t.Errorf("%s was deleted (-before +after the event):\n%s", child.res.Kind, diff)
 		}
 	}
@@ -243,9 +244,9 @@ func TestWhatWasDeletedOrEditedByHandIsPutBack(t *testing.T) {
 		{kinds.NetworkConfigurations, "web", `{spec: {networkInterfaces: [{name: eth0, macAddress: "02:00:00:00:00:09"}]}}`},
 		{kinds.NetworkAttachmentDefinitions, "lan", `{spec: {config: "{}"}}`},
 	} {
-		w.patch(edit.res, edit.name, edit.body)
-		f.insist(w.machineEvent(subject))
-		if diff := cmp.Diff(want, w.state()); diff != "" {
+		w.Patch(edit.res, edit.name, edit.body)
+		f.Insist(w.machineEvent(subject))
+		if diff := cmp.Diff(want, w.State()); diff != "" {
 			t.Errorf("%s was edited, %s (-before +after the event):\n%s", edit.res.Kind, edit.body, diff)
 		}
 	}
@@ -256,20 +257,20 @@ func TestAnImageThatIsEjectedLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	w.platform()
 	f := w.copyOf()
-	w.source(f)
-	w.create(`{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: web, annotations: {kubevirt.io/boot-source: datavolume}}, spec: {template: small, os: {imageID: "http://images.example/boot.iso"}}}`)
+	w.Source(f)
+	w.Create(`{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: web, annotations: {kubevirt.io/boot-source: datavolume}}, spec: {template: small, os: {imageID: "http://images.example/boot.iso"}}}`)
 	w.awaitReady(subject)
-	w.must(kinds.DataVolumes, "web-iso")
-	uid := w.must(kinds.VirtualMachineInstances, "vm-web").GetUID()
-	w.patch(kinds.Machines, subject, `{metadata: {annotations: {vitistack.io/cdrom-ejected: "true"}}}`)
-	w.await(kinds.DataVolumes, "web-iso", "is gone", gone)
-	w.await(kinds.Machines, subject, "is noted as cleaned up", func(machine *unstructured.Unstructured) bool {
+	w.Must(kinds.DataVolumes, "web-iso")
+	uid := w.Must(kinds.VirtualMachineInstances, "vm-web").GetUID()
+	w.Patch(kinds.Machines, subject, `{metadata: {annotations: {vitistack.io/cdrom-ejected: "true"}}}`)
+	w.Await(kinds.DataVolumes, "web-iso", "is gone", suite.Gone)
+	w.Await(kinds.Machines, subject, "is noted as cleaned up", func(machine *unstructured.Unstructured) bool {
 		return machine.GetAnnotations()["vitistack.io/iso-cleaned-up"] == "true"
 	})
-	if strings.Contains(bytesOf(t, w.must(kinds.VirtualMachines, "vm-web"), "spec"), "cdrom-iso") {
+	if strings.Contains(suite.Bytes(t, w.Must(kinds.VirtualMachines, "vm-web"), "spec"), "cdrom-iso") {
 		t.Error("the virtual machine still has the drive")
 	}
-	if got := w.must(kinds.VirtualMachineInstances, "vm-web").GetUID(); got != uid {
+	if got := w.Must(kinds.VirtualMachineInstances, "vm-web").GetUID(); got != uid {
 		t.Error("the virtual machine was restarted")
 	}
 }

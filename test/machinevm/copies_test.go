@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
 	kubetest "github.com/slipway-dev/slipway/test/kube"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
 // subject is a Machine that uses everything that the function can make: two
@@ -51,95 +52,71 @@ var given = []string{"NetworkConfiguration/lan", "Secret/source"}
 func newSubject(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
-	w.create(surroundings)
+	w.Create(surroundings)
 	w.machine(subject, subjectSpec)
 	return w
 }
 
-// gate holds a copy at its n-th call.
-type gate struct {
-	at               int
-	reached, release chan struct{}
-	once             sync.Once
-}
-
-func newGate(at int) *gate {
-	return &gate{at: at, reached: make(chan struct{}), release: make(chan struct{})}
-}
-
-func (g *gate) tap(c call) (*http.Response, error) {
-	if c.n == g.at {
-		g.once.Do(func() { close(g.reached) })
-		<-g.release
-	}
-	return nil, nil
-}
-
 // begin lets a copy handle an event up to the gate. Not ok: it came to its end
 // before.
-func (w *world) begin(g *gate) (finish func(), ok bool) {
+func (w *world) begin(g *suite.Gate) (finish func(), ok bool) {
 	w.t.Helper()
-	slow := w.copyOf(withTap(g.tap))
-	done := make(chan int, 1)
-	go func() { done <- slow.send(w.machineEvent(subject)) }()
-	finish = func() {
-		w.t.Helper()
-		close(g.release)
-		if got := <-done; got != http.StatusNoContent && got != http.StatusServiceUnavailable {
-			w.t.Errorf("the paused copy answered %d; its log:\n%s", got, slow.log)
-		}
-	}
-	select {
-	case <-g.reached:
-		return finish, true
-	case got := <-done:
-		w.t.Logf("the copy ended with %d before its call %d", got, g.at)
+	slow := w.copyOf(suite.WithTap(g.Tap))
+	end, held := g.Begin(slow, w.machineEvent(subject))
+	if !held {
+		w.t.Logf("the copy ended with %d before its call %d", end(), g.At)
 		return nil, false
 	}
+	return func() {
+		w.t.Helper()
+		if got := end(); got != http.StatusNoContent && got != http.StatusServiceUnavailable {
+			w.t.Errorf("the paused copy answered %d; its log:\n%s", got, slow.Log)
+		}
+	}, true
 }
 
 // scene is what one copy is doing while it is paused, and what happens meanwhile.
 type scene struct {
 	name, reason string
 	// before brings the world to where the paused copy begins.
-	before func(w *world, fast *function)
+	before func(w *world, fast *suite.Copy)
 	// meanwhile happens while the copy is paused; the other copy hears of it.
-	meanwhile func(w *world, fast *function)
+	meanwhile func(w *world, fast *suite.Copy)
 	// calm is the same without anybody pausing.
-	calm func(w *world, f *function)
+	calm func(w *world, f *suite.Copy)
 	// writes pauses at writes only: what is read before is covered by others.
 	writes bool
 }
 
-func converged(w *world, f *function) { f.insist(w.machineEvent(subject)) }
+func converged(w *world, f *suite.Copy) { f.Insist(w.machineEvent(subject)) }
 
-func untouched(*world, *function) {}
+func untouched(*world, *suite.Copy) {}
 
-func change(w *world, f *function) {
-	w.patch(kinds.Machines, subject, subjectChange)
-	f.insist(w.machineEvent(subject))
+func change(w *world, f *suite.Copy) {
+	w.Patch(kinds.Machines, subject, subjectChange)
+	f.Insist(w.machineEvent(subject))
 }
 
-func discard(w *world, f *function) {
-	w.remove(kinds.Machines, subject)
-	f.insist(w.machineEvent(subject))
+func discard(w *world, f *suite.Copy) {
+	w.Remove(kinds.Machines, subject)
+	f.Insist(w.machineEvent(subject))
 	w.release()
 }
 
-func recreate(w *world, f *function) {
+func recreate(w *world, f *suite.Copy) {
 	discard(w, f)
 	w.machine(subject, subjectSpec)
-	f.insist(w.machineEvent(subject))
+	f.Insist(w.machineEvent(subject))
 }
 
-func discarded(w *world, f *function) {
+func discarded(w *world, f *suite.Copy) {
 	converged(w, f)
-	w.remove(kinds.Machines, subject)
+	w.Remove(kinds.Machines, subject)
 }
 
 // foreign is what another manager adds to the virtual machine.
-func foreign(w *world, _ *function) {
-	vm := w.must(kinds.VirtualMachines, "vm-"+subject)
+func foreign(w *world, _ *suite.Copy) {
+	vm := w.Must(kinds.VirtualMachines, "vm-"+subject)
 	volumes, _, _ := unstructured.NestedSlice(vm.Object, "spec", "template", "spec", "volumes")
 	volumes = append(volumes, map[string]any{"name": "scratch", "emptyDisk": map[string]any{"capacity": "1Gi"}})
 	if err := unstructured.SetNestedSlice(vm.Object, volumes, "spec", "template", "spec", "volumes"); err != nil {
@@ -148,7 +125,7 @@ func foreign(w *world, _ *function) {
 	if err := unstructured.SetNestedField(vm.Object, "ssd", "spec", "template", "spec", "nodeSelector", "disk"); err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.in(kinds.VirtualMachines).Update(w.t.Context(), vm, metav1.UpdateOptions{FieldManager: "somebody"}); err != nil {
+	if _, err := w.In(kinds.VirtualMachines).Update(w.t.Context(), vm, metav1.UpdateOptions{FieldManager: "somebody"}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -157,33 +134,33 @@ var scenes = []scene{
 	{
 		name: "ChangeDuringCreation", reason: "a copy on a stale read must not take back a change",
 		before: untouched, meanwhile: change,
-		calm: func(w *world, f *function) { converged(w, f); change(w, f) },
+		calm: func(w *world, f *suite.Copy) { converged(w, f); change(w, f) },
 	},
 	{
 		name: "ChangeDuringChange", reason: "the later of two changes stays", writes: true,
-		before: func(w *world, f *function) {
+		before: func(w *world, f *suite.Copy) {
 			converged(w, f)
-			w.patch(kinds.Machines, subject, `{spec: {resources: {cpu: {cores: 3}}, running: false}}`)
+			w.Patch(kinds.Machines, subject, `{spec: {resources: {cpu: {cores: 3}}, running: false}}`)
 		},
-		meanwhile: func(w *world, f *function) {
-			w.patch(kinds.Machines, subject, `{spec: {running: true}}`)
+		meanwhile: func(w *world, f *suite.Copy) {
+			w.Patch(kinds.Machines, subject, `{spec: {running: true}}`)
 			change(w, f)
 		},
-		calm: func(w *world, f *function) {
+		calm: func(w *world, f *suite.Copy) {
 			converged(w, f)
-			w.patch(kinds.Machines, subject, `{spec: {resources: {cpu: {cores: 3}}, running: false}}`)
-			w.patch(kinds.Machines, subject, `{spec: {running: true}}`)
+			w.Patch(kinds.Machines, subject, `{spec: {resources: {cpu: {cores: 3}}, running: false}}`)
+			w.Patch(kinds.Machines, subject, `{spec: {running: true}}`)
 			change(w, f)
 		},
 	},
 	{
 		name: "ForeignWriteDuringChange", reason: "what others write into the virtual machine survives", writes: true,
-		before: func(w *world, f *function) {
+		before: func(w *world, f *suite.Copy) {
 			converged(w, f)
-			w.patch(kinds.Machines, subject, subjectChange)
+			w.Patch(kinds.Machines, subject, subjectChange)
 		},
 		meanwhile: foreign,
-		calm:      func(w *world, f *function) { converged(w, f); foreign(w, f); change(w, f) },
+		calm:      func(w *world, f *suite.Copy) { converged(w, f); foreign(w, f); change(w, f) },
 	},
 	{
 		name: "DeletionDuringCreation", reason: "what is made for a Machine that goes meanwhile must go too",
@@ -192,8 +169,8 @@ var scenes = []scene{
 	{
 		name: "DeletionDuringDeletion", reason: "two copies may take the same Machine down", writes: true,
 		before: discarded,
-		meanwhile: func(w *world, f *function) {
-			f.insist(w.machineEvent(subject))
+		meanwhile: func(w *world, f *suite.Copy) {
+			f.Insist(w.machineEvent(subject))
 			w.release()
 		},
 		calm: discard,
@@ -209,11 +186,11 @@ var scenes = []scene{
 	{
 		name: "NewLifeDuringDeletion", reason: "the deletion of an earlier life must leave the new Machine's objects alone",
 		before: discarded, writes: true,
-		meanwhile: func(w *world, f *function) {
-			f.insist(w.machineEvent(subject))
+		meanwhile: func(w *world, f *suite.Copy) {
+			f.Insist(w.machineEvent(subject))
 			w.release()
 			w.machine(subject, subjectSpec)
-			f.insist(w.machineEvent(subject))
+			f.Insist(w.machineEvent(subject))
 		},
 		calm: converged,
 	},
@@ -228,7 +205,7 @@ func TestTwoCopiesOneOnAStaleReadNeverUndoEachOther(t *testing.T) {
 		t.Run(sc.name, func(t *testing.T) {
 			calm := newSubject(t)
 			sc.calm(calm, calm.copyOf())
-			want := calm.state()
+			want := calm.State()
 			var at []int
 			for i, c := range sc.calls(t) {
 				if c.Write() || !sc.writes || *exhaustive {
@@ -236,7 +213,7 @@ func TestTwoCopiesOneOnAStaleReadNeverUndoEachOther(t *testing.T) {
 				}
 			}
 			t.Logf("the copy is paused at %d calls", len(at))
-			concurrently(t, at, func(n int) string { return fmt.Sprintf("PausedAtCall%d", n) }, func(t *testing.T, n int) {
+			suite.Each(t, at, func(n int) string { return fmt.Sprintf("PausedAtCall%d", n) }, func(t *testing.T, n int) {
 				sc.play(t, n, want)
 			})
 		})
@@ -249,8 +226,8 @@ func (sc scene) calls(t *testing.T) []kubetest.Request {
 	w := newSubject(t)
 	sc.before(w, w.copyOf())
 	slow := w.copyOf()
-	slow.insist(w.machineEvent(subject))
-	return slow.verbs()
+	slow.Insist(w.machineEvent(subject))
+	return slow.Calls()
 }
 
 func (sc scene) play(t *testing.T, n int, want map[string]string) {
@@ -258,38 +235,27 @@ func (sc scene) play(t *testing.T, n int, want map[string]string) {
 	w := newSubject(t)
 	fast := w.copyOf()
 	sc.before(w, fast)
-	finish, ok := w.begin(newGate(n))
+	finish, ok := w.begin(suite.NewGate(n))
 	if !ok {
 		return
 	}
 	sc.meanwhile(w, fast)
-	lives := w.lives()
+	lives := w.Lives()
 	finish()
-	fast.insist(w.machineEvent(subject))
+	fast.Insist(w.machineEvent(subject))
 	if w.release() {
 		// A claim that goes gives an event too.
-		fast.insist(w.machineEvent(subject))
+		fast.Insist(w.machineEvent(subject))
 	}
-	if diff := cmp.Diff(want, w.state()); diff != "" {
+	if diff := cmp.Diff(want, w.State()); diff != "" {
 		t.Errorf("%s (-calm +paused):\n%s", sc.reason, diff)
 	}
-	now := w.lives()
+	now := w.Lives()
 	for key, uid := range lives {
 		if now[key] != uid {
 			t.Errorf("%s: %s was there, and the paused copy has deleted it", sc.reason, key)
 		}
 	}
-}
-
-// lives are the UIDs of everything in the namespace: what is deleted and made anew
-// looks the same but for them.
-func (w *world) lives() map[string]string {
-	w.t.Helper()
-	all := map[string]string{}
-	for key, obj := range w.objects() {
-		all[key] = string(obj.GetUID())
-	}
-	return all
 }
 
 // TestManyCopiesAtOnceMakeOneMachine lets copies race from the first event on.
@@ -302,16 +268,16 @@ func TestManyCopiesAtOnceMakeOneMachine(t *testing.T) {
 		f := w.copyOf()
 		all.Go(func() {
 			for range 3 {
-				f.send(w.machineEvent(subject))
+				f.Send(w.machineEvent(subject))
 			}
 		})
 	}
 	all.Wait()
 	converged(w, w.copyOf())
-	if diff := cmp.Diff(calm.state(), w.state()); diff != "" {
+	if diff := cmp.Diff(calm.State(), w.State()); diff != "" {
 		t.Errorf("six copies made something else than one (-one +six):\n%s", diff)
 	}
-	for key, obj := range w.objects() {
+	for key, obj := range w.Objects() {
 		if slices.Contains(given, key) || obj.GetKind() == kinds.Machines.Kind {
 			continue
 		}
@@ -335,7 +301,7 @@ func TestTwoMachinesThatMapToOneClaimNeverShareIt(t *testing.T) {
 		f := w.copyOf()
 		both.Go(func() {
 			for range 2 {
-				f.send(w.machineEvent(name))
+				f.Send(w.machineEvent(name))
 			}
 		})
 	}
@@ -343,7 +309,7 @@ func TestTwoMachinesThatMapToOneClaimNeverShareIt(t *testing.T) {
 	f := w.copyOf()
 	var winner, loser string
 	for name := range specs {
-		f.insist(w.machineEvent(name))
+		f.Insist(w.machineEvent(name))
 		switch ready := w.condition(name, "Ready"); ready {
 		case "False Creating":
 			winner = name
@@ -356,13 +322,13 @@ func TestTwoMachinesThatMapToOneClaimNeverShareIt(t *testing.T) {
 	if winner == "" || loser == "" {
 		t.Fatalf("one of the two must have the claim: %q has it, %q does not", winner, loser)
 	}
-	if w.get(kinds.VirtualMachines, "vm-"+loser) != nil {
+	if w.Get(kinds.VirtualMachines, "vm-"+loser) != nil {
 		t.Errorf("%s has a virtual machine on the claim of %s", loser, winner)
 	}
-	w.remove(kinds.Machines, winner)
-	f.insist(w.machineEvent(winner))
+	w.Remove(kinds.Machines, winner)
+	f.Insist(w.machineEvent(winner))
 	w.release()
-	f.insist(w.of(kind.PersistentVolumeClaims, "web-1-root"))
+	f.Insist(w.Event(kind.PersistentVolumeClaims, "web-1-root"))
 	if got := w.condition(loser, "Ready"); got != "False Creating" {
 		t.Errorf("the name is free, and Ready of %s is still %s", loser, w.why(loser))
 	}
@@ -372,21 +338,21 @@ func TestTwoMachinesThatMapToOneClaimNeverShareIt(t *testing.T) {
 // Machine's record.
 func TestAMachineMayBeCalledLikeItsNetwork(t *testing.T) {
 	w := newWorld(t)
-	w.create(surroundings)
-	before := w.versions()
+	w.Create(surroundings)
+	before := w.Versions()
 	w.machine("lan", `{template: small, networks: [{name: eth0, networkName: lan}]}`)
 	f := w.copyOf()
-	f.insist(w.machineEvent("lan"))
-	w.must(kinds.VirtualMachines, "vm-lan")
-	f.asked()
-	f.insist(w.machineEvent("lan"))
-	if _, writes := f.asked(); len(writes) > 0 {
+	f.Insist(w.machineEvent("lan"))
+	w.Must(kinds.VirtualMachines, "vm-lan")
+	f.Asked()
+	f.Insist(w.machineEvent("lan"))
+	if _, writes := f.Asked(); len(writes) > 0 {
 		t.Errorf("the Machine never comes to rest: %v", writes)
 	}
-	w.remove(kinds.Machines, "lan")
-	f.insist(w.machineEvent("lan"))
+	w.Remove(kinds.Machines, "lan")
+	f.Insist(w.machineEvent("lan"))
 	w.release()
-	if diff := cmp.Diff(before, w.versions()); diff != "" {
+	if diff := cmp.Diff(before, w.Versions()); diff != "" {
 		t.Errorf("after the deletion (-before +after):\n%s", diff)
 	}
 }
@@ -397,29 +363,29 @@ func TestAResyncRemovesWhatACopyThatWasKilledLeft(t *testing.T) {
 	w := newSubject(t)
 	fast := w.copyOf()
 	killed := false
-	slow := w.copyOf(withTap(func(c call) (*http.Response, error) {
+	slow := w.copyOf(suite.WithTap(func(c suite.Call) (*http.Response, error) {
 		if killed {
 			return nil, errKilled
 		}
 		if c.Verb == "create" && c.Resource == kind.PersistentVolumeClaims.Plural {
 			// The Machine goes while this call is under way.
 			killed = true
-			w.remove(kinds.Machines, subject)
-			fast.insist(w.machineEvent(subject))
+			w.Remove(kinds.Machines, subject)
+			fast.Insist(w.machineEvent(subject))
 		}
 		return nil, nil
 	}))
-	slow.send(w.machineEvent(subject))
+	slow.Send(w.machineEvent(subject))
 	if !killed {
 		t.Fatal("no claim was created")
 	}
-	left := slices.DeleteFunc(w.names(), func(name string) bool { return slices.Contains(given, name) })
+	left := slices.DeleteFunc(w.Names(), func(name string) bool { return slices.Contains(given, name) })
 	if len(left) == 0 {
 		t.Fatal("the killed copy left nothing: this test shows nothing")
 	}
-	fast.resync()
+	fast.Resync()
 	w.release()
-	if diff := cmp.Diff(given, slices.Sorted(maps.Keys(w.state()))); diff != "" {
+	if diff := cmp.Diff(given, slices.Sorted(maps.Keys(w.State()))); diff != "" {
 		t.Errorf("the killed copy had left %v (-want +after one resync):\n%s", left, diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
 // upstreamFinalizer puts both finalizers on a Machine that may hold one.
@@ -20,13 +21,13 @@ const withImage = `{metadata: {annotations: {kubevirt.io/boot-source: datavolume
 
 // orderly refuses to see anything deleted before the virtual machine and its
 // instance are gone.
-func orderly(w *world) option {
-	return withTap(func(c call) (*http.Response, error) {
+func orderly(w *world) suite.Option {
+	return suite.WithTap(func(c suite.Call) (*http.Response, error) {
 		last := c.Resource == kinds.Machines.Plural && c.Verb == "patch" && c.Subresource == "" && w.deleting()
 		if !last && (c.Verb != "delete" || c.Resource == kinds.VirtualMachines.Plural || c.Resource == kinds.VirtualMachineInstances.Plural) {
 			return nil, nil
 		}
-		if w.get(kinds.VirtualMachines, "vm-"+subject) != nil || w.get(kinds.VirtualMachineInstances, "vm-"+subject) != nil {
+		if w.Get(kinds.VirtualMachines, "vm-"+subject) != nil || w.Get(kinds.VirtualMachineInstances, "vm-"+subject) != nil {
 			w.t.Errorf("%s comes before the virtual machine and its instance are gone", c)
 		}
 		return nil, nil
@@ -34,7 +35,7 @@ func orderly(w *world) option {
 }
 
 func (w *world) deleting() bool {
-	machine := w.get(kinds.Machines, subject)
+	machine := w.Get(kinds.Machines, subject)
 	return machine != nil && machine.GetDeletionTimestamp() != nil
 }
 
@@ -44,26 +45,26 @@ func TestADeletionTakesDownEverythingInOrder(t *testing.T) {
 	w := newWorld(t)
 	w.platform()
 	f := w.copyOf(orderly(w))
-	w.source(f)
-	w.create(surroundings)
+	w.Source(f)
+	w.Create(surroundings)
 	w.machine(subject, subjectSpec)
-	w.patch(kinds.Machines, subject, withImage)
+	w.Patch(kinds.Machines, subject, withImage)
 	w.awaitReady(subject)
 	for _, key := range []string{
 		"DataVolume/web-iso", "NetworkAttachmentDefinition/lan", "NetworkConfiguration/web", "PersistentVolumeClaim/web-data",
 		"PersistentVolumeClaim/web-root", "Secret/web-cloudinit", "VirtualMachine/vm-web", "VirtualMachineInstance/vm-web",
 	} {
-		if !slices.Contains(w.names(), key) {
+		if !slices.Contains(w.Names(), key) {
 			t.Errorf("there is no %s to be taken down", key)
 		}
 	}
-	w.patch(kinds.Machines, subject, upstreamFinalizer)
-	w.remove(kinds.Machines, subject)
-	w.await(kinds.Machines, subject, "is gone", gone)
+	w.Patch(kinds.Machines, subject, upstreamFinalizer)
+	w.Remove(kinds.Machines, subject)
+	w.Await(kinds.Machines, subject, "is gone", suite.Gone)
 	for _, claim := range []string{"web-data", "web-root", "web-iso"} {
-		w.await(kind.PersistentVolumeClaims, claim, "is gone", gone)
+		w.Await(kind.PersistentVolumeClaims, claim, "is gone", suite.Gone)
 	}
-	if diff := cmp.Diff(given, w.names()); diff != "" {
+	if diff := cmp.Diff(given, w.Names()); diff != "" {
 		t.Errorf("(-want +left):\n%s", diff)
 	}
 }
@@ -73,22 +74,22 @@ func TestADeletionWaitsForVirtualMachineAndInstance(t *testing.T) {
 	w := newSubject(t)
 	f := w.copyOf(orderly(w))
 	converged(w, f)
-	vm := w.patch(kinds.VirtualMachines, "vm-"+subject, `{metadata: {finalizers: [kubevirt.io/virtualMachineControllerFinalize]}}`)
-	instance := parse(t, `{apiVersion: kubevirt.io/v1, kind: VirtualMachineInstance, metadata: {name: vm-web, finalizers: [kubevirt.io/foregroundDeleteVirtualMachine]}, spec: {domain: {devices: {}}}}`)
+	vm := w.Patch(kinds.VirtualMachines, "vm-"+subject, `{metadata: {finalizers: [kubevirt.io/virtualMachineControllerFinalize]}}`)
+	instance := suite.Parse(t, `{apiVersion: kubevirt.io/v1, kind: VirtualMachineInstance, metadata: {name: vm-web, finalizers: [kubevirt.io/foregroundDeleteVirtualMachine]}, spec: {domain: {devices: {}}}}`)
 	instance.SetLabels(vm.GetLabels())
 	raw, err := instance.MarshalJSON()
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.create(string(raw))
-	w.patch(kinds.Machines, subject, upstreamFinalizer)
-	w.remove(kinds.Machines, subject)
-	want := w.names()
-	f.asked()
+	w.Create(string(raw))
+	w.Patch(kinds.Machines, subject, upstreamFinalizer)
+	w.Remove(kinds.Machines, subject)
+	want := w.Names()
+	f.Asked()
 	step := func(what, says string, writes ...string) {
 		t.Helper()
-		f.insist(w.machineEvent(subject))
-		_, done := f.asked()
+		f.Insist(w.machineEvent(subject))
+		_, done := f.Asked()
 		var verbs []string
 		for _, write := range done {
 			fields := strings.Fields(write)
@@ -102,7 +103,7 @@ func TestADeletionWaitsForVirtualMachineAndInstance(t *testing.T) {
 		if says == "" {
 			return
 		}
-		if diff := cmp.Diff(want, w.names()); diff != "" {
+		if diff := cmp.Diff(want, w.Names()); diff != "" {
 			t.Errorf("%s: something went too early (-want +left):\n%s", what, diff)
 		}
 		if got := w.why(subject); !strings.HasPrefix(got, "False Deleting: ") || !strings.Contains(got, says) {
@@ -110,19 +111,19 @@ func TestADeletionWaitsForVirtualMachineAndInstance(t *testing.T) {
 		}
 	}
 	step("the Machine is deleted", `"vm-web"`, "delete virtualmachines.kubevirt.io", "patch machines.vitistack.io/status")
-	f.asked()
+	f.Asked()
 	step("nothing has happened", `"vm-web"`)
-	w.patch(kinds.VirtualMachines, "vm-"+subject, `{metadata: {finalizers: null}}`)
+	w.Patch(kinds.VirtualMachines, "vm-"+subject, `{metadata: {finalizers: null}}`)
 	want = slices.DeleteFunc(want, func(key string) bool { return key == "VirtualMachine/vm-web" })
 	step("the virtual machine is gone", "deleted", "delete virtualmachineinstances.kubevirt.io", "patch machines.vitistack.io/status")
 	step("nothing has happened again", "deleted")
-	w.patch(kinds.VirtualMachineInstances, "vm-"+subject, `{metadata: {finalizers: null}}`)
+	w.Patch(kinds.VirtualMachineInstances, "vm-"+subject, `{metadata: {finalizers: null}}`)
 	step(
 		"the instance is gone", "", "delete persistentvolumeclaims", "delete persistentvolumeclaims", "delete secrets",
 		"delete network-attachment-definitions.k8s.cni.cncf.io", "delete networkconfigurations.vitistack.io", "patch machines.vitistack.io",
 	)
 	w.release()
-	if diff := cmp.Diff(given, w.names()); diff != "" {
+	if diff := cmp.Diff(given, w.Names()); diff != "" {
 		t.Errorf("(-want +left):\n%s", diff)
 	}
 }
@@ -133,7 +134,7 @@ func TestADeletionKeepsWhatIsNotTheMachinesOwn(t *testing.T) {
 	w := newSubject(t)
 	f := w.copyOf()
 	converged(w, f)
-	w.create(`
+	w.Create(`
 apiVersion: kubevirt.io/v1
 kind: VirtualMachine
 metadata: {name: database}
@@ -165,12 +166,12 @@ spec: {accessModes: [ReadWriteOnce], storageClassName: standard, resources: {req
 		"NetworkAttachmentDefinition/lan", "PersistentVolumeClaim/labelled-by-hand", "PersistentVolumeClaim/of-an-earlier-life",
 		"PersistentVolumeClaim/web-data", "PersistentVolumeClaim/web-iso", "VirtualMachine/database", given[0], given[1],
 	} {
-		kept[key] = w.versions()[key]
+		kept[key] = w.Versions()[key]
 	}
-	w.remove(kinds.Machines, subject)
-	f.insist(w.machineEvent(subject))
+	w.Remove(kinds.Machines, subject)
+	f.Insist(w.machineEvent(subject))
 	w.release()
-	if diff := cmp.Diff(kept, w.versions()); diff != "" {
+	if diff := cmp.Diff(kept, w.Versions()); diff != "" {
 		t.Errorf("(-want +left):\n%s", diff)
 	}
 }
@@ -180,16 +181,16 @@ func TestAMachineOfAnotherProviderIsStillCleanedUp(t *testing.T) {
 	w := newSubject(t)
 	f := w.copyOf()
 	converged(w, f)
-	w.patch(kinds.Machines, subject, `{spec: {provider: elsewhere}}`)
-	f.asked()
-	f.insist(w.machineEvent(subject))
-	if _, writes := f.asked(); len(writes) > 0 {
+	w.Patch(kinds.Machines, subject, `{spec: {provider: elsewhere}}`)
+	f.Asked()
+	f.Insist(w.machineEvent(subject))
+	if _, writes := f.Asked(); len(writes) > 0 {
 		t.Errorf("a Machine of another provider is written to: %v", writes)
 	}
-	w.remove(kinds.Machines, subject)
-	f.insist(w.machineEvent(subject))
+	w.Remove(kinds.Machines, subject)
+	f.Insist(w.machineEvent(subject))
 	w.release()
-	if diff := cmp.Diff(given, w.names()); diff != "" {
+	if diff := cmp.Diff(given, w.Names()); diff != "" {
 		t.Errorf("(-want +left):\n%s", diff)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
 // mangle is what delivery does to events.
@@ -38,7 +39,7 @@ func mangled(seed uint64) mangle {
 // since the last time. No disk is resized or dropped: a claim keeps what a Machine
 // once asked for, whatever events there were.
 func history(w *world, deliver func(...cloudevents.Event)) {
-	w.create(surroundings)
+	w.Create(surroundings)
 	specs := []string{
 		subjectSpec,
 		`template: medium`,
@@ -53,25 +54,25 @@ func history(w *world, deliver func(...cloudevents.Event)) {
 		deliver(w.machineEvent(name(i)))
 	}
 	// Changes of Machines, of what they name, and by hand.
-	w.patch(kinds.Machines, name(0), subjectChange)
-	w.patch(kinds.Machines, name(1), `{spec: {resources: {memory: {size: 6Gi}}, running: false}}`)
-	w.patch(kinds.Machines, name(3), `{spec: {disks: [{name: root, size: 5Gi}, {name: a, size: 1Gi}, {name: b, size: 1Gi}]}}`)
-	w.patch(kind.Secrets, "source", `{stringData: {userdata: "#cloud-config\nhostname: other\n"}}`)
-	w.patch(kinds.NetworkConfigurations, "lan", `{spec: {vlan: 8}}`)
+	w.Patch(kinds.Machines, name(0), subjectChange)
+	w.Patch(kinds.Machines, name(1), `{spec: {resources: {memory: {size: 6Gi}}, running: false}}`)
+	w.Patch(kinds.Machines, name(3), `{spec: {disks: [{name: root, size: 5Gi}, {name: a, size: 1Gi}, {name: b, size: 1Gi}]}}`)
+	w.Patch(kind.Secrets, "source", `{stringData: {userdata: "#cloud-config\nhostname: other\n"}}`)
+	w.Patch(kinds.NetworkConfigurations, "lan", `{spec: {vlan: 8}}`)
 	deliver(
 		w.machineEvent(name(0)), w.machineEvent(name(1)), w.machineEvent(name(3)),
-		w.of(kind.Secrets, "source"), w.of(kinds.NetworkConfigurations, "lan"),
+		w.Event(kind.Secrets, "source"), w.Event(kinds.NetworkConfigurations, "lan"),
 	)
-	w.patch(kinds.Machines, name(5), `{spec: {template: small}}`)
-	w.remove(kinds.Machines, name(2))
-	w.remove(kinds.Machines, name(4))
-	if w.get(kinds.VirtualMachines, "vm-"+name(1)) != nil {
-		w.remove(kinds.VirtualMachines, "vm-"+name(1))
+	w.Patch(kinds.Machines, name(5), `{spec: {template: small}}`)
+	w.Remove(kinds.Machines, name(2))
+	w.Remove(kinds.Machines, name(4))
+	if w.Get(kinds.VirtualMachines, "vm-"+name(1)) != nil {
+		w.Remove(kinds.VirtualMachines, "vm-"+name(1))
 	}
 	deliver(
 		w.machineEvent(name(5)), w.machineEvent(name(2)), w.machineEvent(name(4)),
-		w.of(kinds.VirtualMachines, "vm-"+name(1)), w.of(kinds.VirtualMachines, "vm-"+name(2)),
-		w.of(kind.PersistentVolumeClaims, name(2)+"-root"), w.of(kinds.NetworkConfigurations, name(0)),
+		w.Event(kinds.VirtualMachines, "vm-"+name(1)), w.Event(kinds.VirtualMachines, "vm-"+name(2)),
+		w.Event(kind.PersistentVolumeClaims, name(2)+"-root"), w.Event(kinds.NetworkConfigurations, name(0)),
 	)
 }
 
@@ -90,15 +91,15 @@ func TestLostDoubledAndReorderedEventsEndTheSameAfterOneResync(t *testing.T) {
 					late = append(late, e)
 					continue
 				}
-				f.send(e)
+				f.Send(e)
 			}
 		})
 		for _, e := range m(late) {
-			f.send(e)
+			f.Send(e)
 		}
-		f.resync()
+		f.Resync()
 		w.release()
-		return w.state()
+		return w.State()
 	}
 	want := play(t, intact)
 	if len(want) < 15 {
@@ -112,7 +113,7 @@ func TestLostDoubledAndReorderedEventsEndTheSameAfterOneResync(t *testing.T) {
 	for seed := range uint64(6) {
 		ways = append(ways, way{fmt.Sprintf("Seed%d", seed), mangled(seed)})
 	}
-	concurrently(t, ways, func(x way) string { return x.name }, func(t *testing.T, x way) {
+	suite.Each(t, ways, func(x way) string { return x.name }, func(t *testing.T, x way) {
 		if diff := cmp.Diff(want, play(t, x.mangle)); diff != "" {
 			t.Errorf("(-calm +%s):\n%s", x.name, diff)
 		}
@@ -125,20 +126,20 @@ func TestOneResyncBringsUpAndTakesDownWhatNoEventToldOf(t *testing.T) {
 	w := newWorld(t)
 	w.platform()
 	f := w.copyOf()
-	w.create(sample(t, "basic-vm"), sample(t, "custom-vm"))
-	f.resync()
+	w.Create(sample(t, "basic-vm"), sample(t, "custom-vm"))
+	f.Resync()
 	for _, name := range []string{"basic-vm", "custom-vm"} {
-		w.await(kinds.VirtualMachines, "vm-"+name, "runs", running)
+		w.Await(kinds.VirtualMachines, "vm-"+name, "runs", running)
 	}
-	f.resync()
+	f.Resync()
 	w.awaitReady("basic-vm", "custom-vm")
-	w.remove(kinds.Machines, "custom-vm")
-	f.resync()
-	w.await(kinds.VirtualMachines, "vm-custom-vm", "is gone", gone)
-	w.await(kinds.VirtualMachineInstances, "vm-custom-vm", "is gone", gone)
-	f.resync()
-	w.await(kinds.Machines, "custom-vm", "is gone", gone)
-	w.await(kind.PersistentVolumeClaims, "custom-vm-data", "is gone", gone)
+	w.Remove(kinds.Machines, "custom-vm")
+	f.Resync()
+	w.Await(kinds.VirtualMachines, "vm-custom-vm", "is gone", suite.Gone)
+	w.Await(kinds.VirtualMachineInstances, "vm-custom-vm", "is gone", suite.Gone)
+	f.Resync()
+	w.Await(kinds.Machines, "custom-vm", "is gone", suite.Gone)
+	w.Await(kind.PersistentVolumeClaims, "custom-vm-data", "is gone", suite.Gone)
 	w.awaitReady("basic-vm")
 }
 
@@ -152,7 +153,7 @@ func TestAResyncGoesThroughAllNamespacesPageByPage(t *testing.T) {
 		second.machine(fmt.Sprintf("m%d", i), `{template: unheard-of}`)
 	}
 	second.machine("last", `{template: small}`)
-	first.copyOf(everywhere).resync()
+	first.copyOf(suite.Everywhere).Resync()
 	for _, w := range []*world{first, second} {
 		for i := range machines / 2 {
 			if got := w.condition(fmt.Sprintf("m%d", i), "Ready"); got != "False TemplateNotFound" {
@@ -160,5 +161,5 @@ func TestAResyncGoesThroughAllNamespacesPageByPage(t *testing.T) {
 			}
 		}
 	}
-	second.must(kinds.VirtualMachines, "vm-last")
+	second.Must(kinds.VirtualMachines, "vm-last")
 }

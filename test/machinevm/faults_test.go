@@ -12,13 +12,10 @@ import (
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
 	kubetest "github.com/slipway-dev/slipway/test/kube"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
 var errKilled = errors.New("the process is gone")
-
-// errBroken is a connection that breaks. Its words are none of those on which
-// client-go tries a read again by itself, a second later.
-var errBroken = errors.New("the connection is broken")
 
 // fault is what happens to one call.
 type fault struct {
@@ -29,19 +26,15 @@ type fault struct {
 	writes bool
 }
 
-func status(code int) func(*http.Request) (*http.Response, error) {
-	return func(req *http.Request) (*http.Response, error) { return answer(req, code), nil }
-}
-
-func broken(*http.Request) (*http.Response, error) { return nil, errBroken }
+func broken(*http.Request) (*http.Response, error) { return nil, suite.ErrBroken }
 
 var faults = []fault{
-	{name: "409", reason: "somebody was faster", before: status(http.StatusConflict), writes: true},
-	{name: "429", reason: "the server has too much to do", before: status(http.StatusTooManyRequests)},
-	{name: "500", reason: "the server fails", before: status(http.StatusInternalServerError)},
-	{name: "503", reason: "the server is not there", before: status(http.StatusServiceUnavailable)},
+	{name: "409", reason: "somebody was faster", before: suite.Status(http.StatusConflict), writes: true},
+	{name: "429", reason: "the server has too much to do", before: suite.Status(http.StatusTooManyRequests)},
+	{name: "500", reason: "the server fails", before: suite.Status(http.StatusInternalServerError)},
+	{name: "503", reason: "the server is not there", before: suite.Status(http.StatusServiceUnavailable)},
 	{name: "Broken", reason: "the connection breaks before the call", before: broken},
-	{name: "NoAnswer", reason: "the connection breaks after the call was carried out", after: errBroken, writes: true},
+	{name: "NoAnswer", reason: "the connection breaks after the call was carried out", after: suite.ErrBroken, writes: true},
 }
 
 // exhaustive asks for what takes minutes and has shown nothing more so far.
@@ -54,30 +47,30 @@ func TestAFailureOfAnyCallIsRetriedToTheSameEnd(t *testing.T) {
 	calm := newSubject(t)
 	creating := calm.copyOf()
 	converged(calm, creating)
-	want := calm.state()
+	want := calm.State()
 	deleting := calm.copyOf()
 	discard(calm, deleting)
-	if diff := cmp.Diff(given, calm.names()); diff != "" {
+	if diff := cmp.Diff(given, calm.Names()); diff != "" {
 		t.Fatalf("a calm deletion leaves something (-want +got):\n%s", diff)
 	}
-	creation, deletion := creating.verbs(), deleting.verbs()
+	creation, deletion := creating.Calls(), deleting.Calls()
 	t.Logf("creation takes %d calls, deletion %d", len(creation), len(deletion))
-	concurrently(t, faults, func(x fault) string { return x.name }, func(t *testing.T, x fault) {
+	suite.Each(t, faults, func(x fault) string { return x.name }, func(t *testing.T, x fault) {
 		w := newWorld(t)
-		w.create(surroundings)
+		w.Create(surroundings)
 		atCreation, atDeletion := x.among(creation), x.among(deletion)
 		for i := range max(len(atCreation), len(atDeletion)) {
 			k := nth(atCreation, i)
 			w.machine(subject, subjectSpec)
 			hit := x.during(w, k)
-			if diff := cmp.Diff(want, w.state()); diff != "" {
+			if diff := cmp.Diff(want, w.State()); diff != "" {
 				t.Errorf("%s, at %q, call %d of the creation (-calm +after):\n%s", x.reason, hit, k, diff)
 			}
 			k = nth(atDeletion, i)
-			w.remove(kinds.Machines, subject)
+			w.Remove(kinds.Machines, subject)
 			hit = x.during(w, k)
 			w.release()
-			if diff := cmp.Diff(given, w.names()); diff != "" {
+			if diff := cmp.Diff(given, w.Names()); diff != "" {
 				t.Fatalf("%s, at %q, call %d of the deletion (-want +left):\n%s", x.reason, hit, k, diff)
 			}
 		}
@@ -114,28 +107,28 @@ func nth(numbers []int, i int) int {
 func (x fault) during(w *world, k int) string {
 	w.t.Helper()
 	hit, f := x.at(w, k)
-	f.insist(w.machineEvent(subject))
+	f.Insist(w.machineEvent(subject))
 	if x.after != nil {
 		// A write whose answer was lost gives an event like any other.
-		f.insist(w.machineEvent(subject))
+		f.Insist(w.machineEvent(subject))
 	}
 	return *hit
 }
 
 // at makes a copy whose k-th call meets the fault, and tells which that was.
-func (x fault) at(w *world, k int) (*string, *function) {
+func (x fault) at(w *world, k int) (*string, *suite.Copy) {
 	hit := "none"
 	if x.before != nil {
-		return &hit, w.copyOf(withTap(func(c call) (*http.Response, error) {
-			if c.n != k || (x.writes && !c.Write()) {
+		return &hit, w.copyOf(suite.WithTap(func(c suite.Call) (*http.Response, error) {
+			if c.N != k || (x.writes && !c.Write()) {
 				return nil, nil
 			}
 			hit = c.String()
-			return x.before(c.req)
+			return x.before(c.HTTP)
 		}))
 	}
-	return &hit, w.copyOf(withAfter(func(c call) error {
-		if c.n != k || (x.writes && !c.Write()) {
+	return &hit, w.copyOf(suite.WithAfter(func(c suite.Call) error {
+		if c.N != k || (x.writes && !c.Write()) {
 			return nil
 		}
 		hit = c.String()
@@ -144,10 +137,10 @@ func (x fault) at(w *world, k int) (*string, *function) {
 }
 
 // cutOff makes a copy that dies before its n-th call.
-func (w *world) cutOff(n int) *function {
+func (w *world) cutOff(n int) *suite.Copy {
 	w.t.Helper()
-	return w.copyOf(withTap(func(c call) (*http.Response, error) {
-		if c.n >= n {
+	return w.copyOf(suite.WithTap(func(c suite.Call) (*http.Response, error) {
+		if c.N >= n {
 			return nil, errKilled
 		}
 		return nil, nil
@@ -160,27 +153,27 @@ func TestWhatIsCutOffAnywhereIsTakenUpAgain(t *testing.T) {
 	calm := newSubject(t)
 	creating, deleting := calm.copyOf(), calm.copyOf()
 	converged(calm, creating)
-	want := calm.state()
+	want := calm.State()
 	discard(calm, deleting)
-	creation, deletion := creating.verbs(), deleting.verbs()
+	creation, deletion := creating.Calls(), deleting.Calls()
 	at := []int{1}
 	for n := 2; n <= max(len(creation), len(deletion)); n++ {
 		if isWrite(creation, n) || isWrite(deletion, n) {
 			at = append(at, n)
 		}
 	}
-	concurrently(t, at, func(n int) string { return fmt.Sprintf("AtCall%d", n) }, func(t *testing.T, n int) {
+	suite.Each(t, at, func(n int) string { return fmt.Sprintf("AtCall%d", n) }, func(t *testing.T, n int) {
 		w := newSubject(t)
 		w.mustRetry(w.cutOff(n), n <= len(creation))
-		w.copyOf().insist(w.machineEvent(subject))
-		if diff := cmp.Diff(want, w.state()); diff != "" {
+		w.copyOf().Insist(w.machineEvent(subject))
+		if diff := cmp.Diff(want, w.State()); diff != "" {
 			t.Errorf("a creation that was cut off (-calm +taken up):\n%s", diff)
 		}
-		w.remove(kinds.Machines, subject)
+		w.Remove(kinds.Machines, subject)
 		w.mustRetry(w.cutOff(n), n <= len(deletion))
-		w.copyOf().insist(w.machineEvent(subject))
+		w.copyOf().Insist(w.machineEvent(subject))
 		w.release()
-		if diff := cmp.Diff(given, w.names()); diff != "" {
+		if diff := cmp.Diff(given, w.Names()); diff != "" {
 			t.Errorf("a deletion that was cut off (-want +left):\n%s", diff)
 		}
 	})
@@ -189,10 +182,10 @@ func TestWhatIsCutOffAnywhereIsTakenUpAgain(t *testing.T) {
 func isWrite(calls []kubetest.Request, n int) bool { return n <= len(calls) && calls[n-1].Write() }
 
 // mustRetry sends a copy that dies the event: somebody has to send it again.
-func (w *world) mustRetry(f *function, dies bool) {
+func (w *world) mustRetry(f *suite.Copy, dies bool) {
 	w.t.Helper()
-	got := f.send(w.machineEvent(subject))
-	last := f.verbs()
+	got := f.Send(w.machineEvent(subject))
+	last := f.Calls()
 	// An Event that cannot be recorded holds nothing up.
 	if dies && got != http.StatusServiceUnavailable && last[len(last)-1].Resource != kind.Events.Plural {
 		w.t.Errorf("cut off at %q the event was answered %d, so that nobody sends it again", last[len(last)-1], got)

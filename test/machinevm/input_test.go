@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	cloudevents "github.com/cloudevents/sdk-go/v2"
-
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
 // bad is a Machine that cannot become a virtual machine as things stand.
@@ -51,22 +51,22 @@ spec:
 
 // respec gives the Machine a spec that works.
 func respec(w *world) cloudevents.Event {
-	w.patch(kinds.Machines, "bad", `{spec: {template: small, resources: null, disks: null, cloudInit: null, networks: null, network: null, domain: null, machineClass: null, instanceType: null}}`)
+	w.Patch(kinds.Machines, "bad", `{spec: {template: small, resources: null, disks: null, cloudInit: null, networks: null, network: null, domain: null, machineClass: null, instanceType: null}}`)
 	return w.machineEvent("bad")
 }
 
 func arrives(manifest string) func(*world) cloudevents.Event {
 	return func(w *world) cloudevents.Event {
-		obj := w.create(manifest)
-		return w.of(resourceOf(w.t, obj), obj.GetName())
+		obj := w.Create(manifest)
+		return w.Event(w.ResourceOf(obj), obj.GetName())
 	}
 }
 
 func goes(res kind.Resource, name string) func(*world) cloudevents.Event {
 	return func(w *world) cloudevents.Event {
-		w.remove(res, name)
+		w.Remove(res, name)
 		w.release()
-		return w.of(res, name)
+		return w.Event(res, name)
 	}
 }
 
@@ -153,8 +153,8 @@ var badInput = []bad{
 		given: `{apiVersion: v1, kind: Secret, metadata: {name: keyless}, stringData: {other: x}}`,
 		ready: "False CloudInitSourceNotFound", says: `"init"`, phase: "Pending",
 		heal: func(w *world) cloudevents.Event {
-			w.patch(kind.Secrets, "keyless", `{stringData: {init: "#cloud-config"}}`)
-			return w.of(kind.Secrets, "keyless")
+			w.Patch(kind.Secrets, "keyless", `{stringData: {init: "#cloud-config"}}`)
+			return w.Event(kind.Secrets, "keyless")
 		},
 	},
 	{
@@ -166,7 +166,7 @@ var badInput = []bad{
 		name: "UnknownStorageClass", reason: "a claim of it would wait for ever", spec: `{template: small, disks: [{name: data, size: 1Gi, storageClass: gold}]}`,
 		ready: "False StorageClassNotFound", part: storageReady, says: `"gold"`,
 		heal: func(w *world) cloudevents.Event {
-			w.create(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: gold}, provisioner: local.slipway.dev/simulated}`)
+			w.Create(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: gold}, provisioner: local.slipway.dev/simulated}`)
 			return w.machineEvent("bad")
 		},
 	},
@@ -180,8 +180,8 @@ var badInput = []bad{
 		given: `{apiVersion: vitistack.io/v1alpha1, kind: NetworkConfiguration, metadata: {name: empty}, spec: {}}`,
 		ready: "False NetworkFailed", part: networkReady, says: `"empty"`,
 		heal: func(w *world) cloudevents.Event {
-			w.patch(kinds.NetworkConfigurations, "empty", `{spec: {bridge: br3}}`)
-			return w.of(kinds.NetworkConfigurations, "empty")
+			w.Patch(kinds.NetworkConfigurations, "empty", `{spec: {bridge: br3}}`)
+			return w.Event(kinds.NetworkConfigurations, "empty")
 		},
 	},
 	{
@@ -194,9 +194,9 @@ var badInput = []bad{
 		given: `{apiVersion: vitistack.io/v1alpha1, kind: NetworkNamespace, metadata: {name: static}, spec: {ipAllocation: {type: static, static: {ipv4CIDR: 10.1.0.0/24, ipv4Gateway: 10.1.0.1}}}}`,
 		ready: "False StaticAddressPending", phase: "Pending", made: []string{"NetworkConfiguration/bad"},
 		heal: func(w *world) cloudevents.Event {
-			mac := derivedMAC(string(w.must(kinds.Machines, "bad").GetUID()), "vlan0")
-			w.patch(kinds.NetworkConfigurations, "bad", `{status: {networkInterfaces: [{name: vlan0, macAddress: "`+mac+`", ipv4Addresses: [10.1.0.7]}]}}`, "status")
-			return w.of(kinds.NetworkConfigurations, "bad")
+			mac := derivedMAC(string(w.Must(kinds.Machines, "bad").GetUID()), "vlan0")
+			w.Patch(kinds.NetworkConfigurations, "bad", `{status: {networkInterfaces: [{name: vlan0, macAddress: "`+mac+`", ipv4Addresses: [10.1.0.7]}]}}`, "status")
+			return w.Event(kinds.NetworkConfigurations, "bad")
 		},
 	},
 	{
@@ -238,7 +238,7 @@ var badInput = []bad{
 {apiVersion: v1, kind: Secret, metadata: {name: bad-cloudinit}, stringData: {userdata: mine}}`,
 		ready: "False InvalidSpec", part: vmReady, says: `"bad-cloudinit"`,
 		heal: func(w *world) cloudevents.Event {
-			w.remove(kind.Secrets, "bad-cloudinit")
+			w.Remove(kind.Secrets, "bad-cloudinit")
 			return w.machineEvent("bad")
 		},
 	},
@@ -247,67 +247,61 @@ var badInput = []bad{
 // TestABadMachineSaysWhyTouchesNothingAndHeals gives each bad Machine a good
 // neighbour, lets both have their events, and then takes the cause away.
 func TestABadMachineSaysWhyTouchesNothingAndHeals(t *testing.T) {
-	concurrently(t, badInput, func(tc bad) string { return tc.name }, func(t *testing.T, tc bad) {
+	suite.Each(t, badInput, func(tc bad) string { return tc.name }, func(t *testing.T, tc bad) {
 		w := newWorld(t)
 		if tc.given != "" {
-			w.create(tc.given)
+			w.Create(tc.given)
 		}
-		before := w.versions()
+		before := w.Versions()
 		w.machine("bad", tc.spec)
 		w.machine("good", `template: small`)
 		f := w.copyOf()
 		for _, name := range []string{"bad", "good", "bad"} {
-			if got := f.send(w.machineEvent(name)); got != http.StatusNoContent {
+			if got := f.Send(w.machineEvent(name)); got != http.StatusNoContent {
 				t.Errorf("the event of %s was answered %d: nothing is won by sending it again", name, got)
 			}
 		}
 		w.isBad(tc, before)
-		w.must(kinds.VirtualMachines, "vm-good")
+		w.Must(kinds.VirtualMachines, "vm-good")
 		if tc.heal == nil {
 			return
 		}
-		f.insist(tc.heal(w))
-		if vm := w.get(kinds.VirtualMachines, "vm-bad"); vm == nil {
+		f.Insist(tc.heal(w))
+		if vm := w.Get(kinds.VirtualMachines, "vm-bad"); vm == nil {
 			t.Errorf("%s: the cause is gone, and the Machine still has no virtual machine: Ready is %s", tc.reason, w.why("bad"))
 		}
 		if got := w.condition("bad", "Ready"); got != "False Creating" {
 			t.Errorf("%s: the cause is gone, and Ready is still %s", tc.reason, w.why("bad"))
 		}
-		if text(w.must(kinds.Machines, "bad"), "status", "failureReason") != "" {
+		if suite.Text(w.Must(kinds.Machines, "bad"), "status", "failureReason") != "" {
 			t.Errorf("%s: the cause is gone, and failureReason is still there", tc.reason)
 		}
 	})
 }
 
-// why is all of the condition Ready.
-func (w *world) why(machine string) string {
-	is, reason, message := condition(w.must(kinds.Machines, machine), "Ready")
-	return is + " " + reason + ": " + message
-}
-
 // isBad compares what came of the bad Machine with what should.
 func (w *world) isBad(tc bad, before map[string]string) {
 	w.t.Helper()
-	machine := w.must(kinds.Machines, "bad")
-	is, reason, message := condition(machine, "Ready")
+	machine := w.Must(kinds.Machines, "bad")
+	is, reason, message := suite.Condition(machine, "Ready")
 	if got := is + " " + reason; got != tc.ready {
 		w.t.Errorf("%s: Ready is %q (%s), want %q", tc.reason, got, message, tc.ready)
 	}
 	if !strings.Contains(message, tc.says) {
 		w.t.Errorf("%s: the message names no %s: %s", tc.reason, tc.says, message)
 	}
-	if got := text(machine, "status", "failureReason"); got != reason {
+	if got := suite.Text(machine, "status", "failureReason"); got != reason {
 		w.t.Errorf("%s: failureReason is %q, Ready's reason %q", tc.reason, got, reason)
 	}
 	phase := tc.phase
 	if phase == "" {
 		phase = "Failed"
 	}
-	if got := text(machine, "status", "phase"); got != phase {
+	if got := suite.Text(machine, "status", "phase"); got != phase {
 		w.t.Errorf("%s: the phase is %q, want %q", tc.reason, got, phase)
 	}
 	if tc.part != "" {
-		partIs, _, partSays := condition(machine, tc.part)
+		partIs, _, partSays := suite.Condition(machine, tc.part)
 		if partIs != "False" || !strings.HasPrefix(partSays, reason+": ") {
 			w.t.Errorf("%s: %s is %q with message %q, want False and a message that begins with %q", tc.reason, tc.part, partIs, partSays, reason)
 		}
@@ -319,7 +313,7 @@ func (w *world) isBad(tc bad, before map[string]string) {
 // was there was written.
 func (w *world) untouched(tc bad, before map[string]string) {
 	w.t.Helper()
-	now := w.versions()
+	now := w.Versions()
 	for key, version := range before {
 		if now[key] != version {
 			w.t.Errorf("%s: %s was touched", tc.reason, key)
@@ -339,41 +333,41 @@ func TestALongNameWorks(t *testing.T) {
 	names := map[string]string{
 		"64": strings.Repeat("a", 64), "200": strings.Repeat("b.", 99) + "bb", "253": strings.Repeat("c", 253),
 	}
-	concurrently(t, slices.Sorted(maps.Keys(names)), func(n string) string { return n + "Characters" }, func(t *testing.T, n string) {
+	suite.Each(t, slices.Sorted(maps.Keys(names)), func(n string) string { return n + "Characters" }, func(t *testing.T, n string) {
 		w := newWorld(t)
-		w.create(surroundings)
+		w.Create(surroundings)
 		name := names[n]
 		w.machine(name, subjectSpec)
 		w.machine("good", `template: small`)
 		f := w.copyOf()
-		f.insist(w.machineEvent(name))
-		f.insist(w.machineEvent("good"))
-		w.must(kinds.VirtualMachines, "vm-good")
+		f.Insist(w.machineEvent(name))
+		f.Insist(w.machineEvent("good"))
+		w.Must(kinds.VirtualMachines, "vm-good")
 		if got := w.condition(name, "Ready"); got != "False Creating" {
 			t.Fatalf("Ready is %s", w.why(name))
 		}
 		vm := w.vmOf(name)
 		if vm == nil {
-			t.Fatalf("there is no virtual machine for it, there are %v", w.names())
+			t.Fatalf("there is no virtual machine for it, there are %v", w.Names())
 		}
 		// Events of its children lead back to it, although they only show part of
 		// its name.
-		w.remove(kinds.VirtualMachines, vm.GetName())
-		f.insist(w.of(kinds.VirtualMachines, vm.GetName()))
+		w.Remove(kinds.VirtualMachines, vm.GetName())
+		f.Insist(w.Event(kinds.VirtualMachines, vm.GetName()))
 		if w.vmOf(name) == nil {
 			t.Error("the event of the virtual machine, which was deleted by hand, did not reach the Machine")
 		}
-		f.asked()
-		f.insist(w.machineEvent(name))
-		f.asked()
-		f.insist(w.machineEvent(name))
-		if _, writes := f.asked(); len(writes) > 0 {
+		f.Asked()
+		f.Insist(w.machineEvent(name))
+		f.Asked()
+		f.Insist(w.machineEvent(name))
+		if _, writes := f.Asked(); len(writes) > 0 {
 			t.Errorf("the Machine never comes to rest: %v", writes)
 		}
-		w.remove(kinds.Machines, name)
-		f.insist(w.machineEvent(name))
+		w.Remove(kinds.Machines, name)
+		f.Insist(w.machineEvent(name))
 		w.release()
-		left := slices.DeleteFunc(w.names(), func(key string) bool { return strings.Contains(key, "good") })
+		left := slices.DeleteFunc(w.Names(), func(key string) bool { return strings.Contains(key, "good") })
 		if diff := cmp.Diff(given, left); diff != "" {
 			t.Errorf("(-want +left after its deletion):\n%s", diff)
 		}
@@ -383,7 +377,7 @@ func TestALongNameWorks(t *testing.T) {
 // vmOf finds the virtual machine of a Machine by its marks.
 func (w *world) vmOf(machine string) *unstructured.Unstructured {
 	w.t.Helper()
-	for _, obj := range w.objects() {
+	for _, obj := range w.Objects() {
 		if obj.GetKind() == kinds.VirtualMachines.Kind && obj.GetAnnotations()["vitistack.io/machine-name"] == machine {
 			return obj
 		}
@@ -403,25 +397,25 @@ func TestAbsurdSizesEndInAConditionAndNotInARetry(t *testing.T) {
 		`{template: small, memory: 9000000000000000}`,
 		`{template: small, memory: 1}`,
 	}
-	concurrently(t, specs, func(spec string) string { return spec }, func(t *testing.T, spec string) {
+	suite.Each(t, specs, func(spec string) string { return spec }, func(t *testing.T, spec string) {
 		w := newWorld(t)
 		w.machine("bad", spec)
 		w.machine("good", `template: small`)
 		f := w.copyOf()
 		for _, name := range []string{"bad", "good"} {
-			if got := f.send(w.machineEvent(name)); got != http.StatusNoContent {
-				t.Errorf("the event of %s was answered %d; the log:\n%s", name, got, f.log)
+			if got := f.Send(w.machineEvent(name)); got != http.StatusNoContent {
+				t.Errorf("the event of %s was answered %d; the log:\n%s", name, got, f.Log)
 			}
 		}
-		w.must(kinds.VirtualMachines, "vm-good")
+		w.Must(kinds.VirtualMachines, "vm-good")
 		t.Logf("%s: Ready is %s", spec, w.why("bad"))
-		if is, reason, _ := condition(w.must(kinds.Machines, "bad"), "Ready"); is != "False" || reason == "" {
+		if is, reason, _ := suite.Condition(w.Must(kinds.Machines, "bad"), "Ready"); is != "False" || reason == "" {
 			t.Errorf("Ready is %q %q", is, reason)
 		}
-		f.insist(w.machineEvent("bad"))
-		f.asked()
-		f.insist(w.machineEvent("bad"))
-		if _, writes := f.asked(); len(writes) > 0 {
+		f.Insist(w.machineEvent("bad"))
+		f.Asked()
+		f.Insist(w.machineEvent("bad"))
+		if _, writes := f.Asked(); len(writes) > 0 {
 			t.Errorf("the Machine never comes to rest: %v", writes)
 		}
 	})
@@ -433,27 +427,27 @@ func TestWhatIsNoneOfOursIsLeftAlone(t *testing.T) {
 	w.machine("foreign", `{provider: aws, template: small}`)
 	w.machine("config", `{providerConfig: {name: azure}}`)
 	w.machine("shouted", `{provider: KubeVirt, template: small}`)
-	before := w.versions()
+	before := w.Versions()
 	f := w.copyOf()
 	for _, ce := range []cloudevents.Event{
-		w.machineEvent("foreign"), w.machineEvent("config"), w.machineEvent("gone"), w.of(kinds.VirtualMachines, "vm-gone"),
-		w.of(kind.PersistentVolumeClaims, "some-claim-of-a-database"), w.of(kinds.DataVolumes, "x-iso"),
-		w.of(kinds.NetworkConfigurations, "none"), w.of(kind.Secrets, "none"), w.of(kind.ConfigMaps, "none"),
-		w.of(kinds.NetworkNamespaces, "none"), changed("delete", "vitistack.io/v1alpha1", "MachineClass", "", "none"),
+		w.machineEvent("foreign"), w.machineEvent("config"), w.machineEvent("gone"), w.Event(kinds.VirtualMachines, "vm-gone"),
+		w.Event(kind.PersistentVolumeClaims, "some-claim-of-a-database"), w.Event(kinds.DataVolumes, "x-iso"),
+		w.Event(kinds.NetworkConfigurations, "none"), w.Event(kind.Secrets, "none"), w.Event(kind.ConfigMaps, "none"),
+		w.Event(kinds.NetworkNamespaces, "none"), suite.Changed("delete", "vitistack.io/v1alpha1", "MachineClass", "", "none"),
 	} {
-		if got := f.send(ce); got != http.StatusNoContent {
+		if got := f.Send(ce); got != http.StatusNoContent {
 			t.Errorf("an event about %s %s was answered %d", ce.Extensions()["kind"], ce.Extensions()["name"], got)
 		}
 	}
-	if got := f.send(changed("update", "apps/v1", "Deployment", w.ns, "web")); got != http.StatusBadRequest {
+	if got := f.Send(suite.Changed("update", "apps/v1", "Deployment", w.NS, "web")); got != http.StatusBadRequest {
 		t.Errorf("an event of a kind that the function is not woken by was answered %d: it must reach the dead letters", got)
 	}
-	if _, writes := f.asked(); len(writes) > 0 {
+	if _, writes := f.Asked(); len(writes) > 0 {
 		t.Errorf("something was written:\n%s", strings.Join(writes, "\n"))
 	}
-	if diff := cmp.Diff(before, w.versions()); diff != "" {
+	if diff := cmp.Diff(before, w.Versions()); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
-	f.insist(w.machineEvent("shouted"))
-	w.must(kinds.VirtualMachines, "vm-shouted")
+	f.Insist(w.machineEvent("shouted"))
+	w.Must(kinds.VirtualMachines, "vm-shouted")
 }

@@ -1,50 +1,42 @@
 package machinevm
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
-	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/test/suite"
 	"github.com/slipway-dev/slipway/test/virt/admission"
 )
-
-var update = flag.Bool("update", false, "write the goldens below testdata anew")
 
 // samples are the Machines of deploy/samples/vitistack, each in a file of its
 // name.
 var samples = []string{"basic-vm", "cloud-init-secret-vm", "cloud-init-vm", "custom-vm", "networked-vm"}
 
 func sample(t *testing.T, name string) string {
-	return file(t, "deploy/samples/vitistack/"+name+".yaml")
+	return suite.File(t, "deploy/samples/vitistack/"+name+".yaml")
 }
 
 func TestEverySampleBecomesTheObjectsOfItsGolden(t *testing.T) {
 	for _, name := range samples {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.create(sample(t, name))
-			given := w.names()
+			w.Create(sample(t, name))
+			given := w.Names()
 			f := w.copyOf()
-			if got := f.send(w.machineEvent(name)); got != http.StatusNoContent {
-				t.Fatalf("the event was answered %d; the log:\n%s", got, f.log)
+			if got := f.Send(w.machineEvent(name)); got != http.StatusNoContent {
+				t.Fatalf("the event was answered %d; the log:\n%s", got, f.Log)
 			}
-			reads, writes := f.asked()
+			reads, writes := f.Asked()
 			t.Logf("creation took %d reads and %d writes", len(reads), len(writes))
-			compareGolden(t, name, w.children(given))
+			suite.Golden(t, name+".yaml", w.Documents(given...))
 			w.acceptedStrictly("vm-" + name)
 		})
 	}
@@ -55,8 +47,8 @@ func TestEverySampleBecomesTheObjectsOfItsGolden(t *testing.T) {
 func TestWritesComeInTheOrderInWhichTheyCanBeFoundAgain(t *testing.T) {
 	w := newSubject(t)
 	f := w.copyOf()
-	f.insist(w.machineEvent(subject))
-	_, writes := f.asked()
+	f.Insist(w.machineEvent(subject))
+	_, writes := f.Asked()
 	want := []string{
 		"patch machines.vitistack.io NS/web 200",
 		"create networkconfigurations.vitistack.io NS 201",
@@ -69,41 +61,10 @@ func TestWritesComeInTheOrderInWhichTheyCanBeFoundAgain(t *testing.T) {
 		"create events.events.k8s.io NS 201",
 	}
 	for i := range writes {
-		writes[i] = strings.ReplaceAll(writes[i], w.ns, "NS")
+		writes[i] = strings.ReplaceAll(writes[i], w.NS, "NS")
 	}
 	if diff := cmp.Diff(want, writes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// children are what was made beside the given objects, as one stream of documents.
-func (w *world) children(given []string) string {
-	w.t.Helper()
-	var stream bytes.Buffer
-	objs := w.objects()
-	replace := w.replacements(objs)
-	for _, key := range slices.Sorted(maps.Keys(objs)) {
-		if !slices.Contains(given, key) {
-			fmt.Fprintf(&stream, "---\n# %s\n%s", key, normal(w.t, objs[key], replace))
-		}
-	}
-	return stream.String()
-}
-
-func compareGolden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name+".yaml")
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v: run the tests with -update", err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s is not what its golden says; if it should be, run the tests with -update (-golden +got):\n%s", name, diff)
 	}
 }
 
@@ -111,19 +72,17 @@ func compareGolden(t *testing.T, name, got string) {
 // written, and KubeVirt's admission no objection.
 func (w *world) acceptedStrictly(name string) {
 	w.t.Helper()
-	vm := w.must(kinds.VirtualMachines, name)
+	vm := w.Must(kinds.VirtualMachines, name)
 	for _, violation := range admission.Check(vm) {
 		w.t.Errorf("KubeVirt would refuse the virtual machine: %v", violation)
 	}
 	if warnings := admission.Warnings(vm); len(warnings) > 0 {
 		w.t.Errorf("KubeVirt would warn: %v", warnings)
 	}
-	again := vm.DeepCopy()
+	again := suite.Bare(vm)
 	again.SetName(name + "-again")
-	for _, field := range slices.Concat(serverFields, []string{"ownerReferences"}) {
-		unstructured.RemoveNestedField(again.Object, "metadata", field)
-	}
-	_, err := w.in(kinds.VirtualMachines).Create(w.t.Context(), again, metav1.CreateOptions{
+	again.SetOwnerReferences(nil)
+	_, err := w.In(kinds.VirtualMachines).Create(w.t.Context(), again, metav1.CreateOptions{
 		DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict,
 	})
 	if err != nil {
@@ -137,30 +96,30 @@ func TestAnUnchangedMachineCostsOnlyReads(t *testing.T) {
 	w := newWorld(t)
 	p := w.platform()
 	f := w.copyOf()
-	s := w.source(f)
+	s := w.Source(f)
 	for _, name := range samples {
-		w.create(sample(t, name))
+		w.Create(sample(t, name))
 	}
 	w.awaitReady(samples...)
 	p.Stop()
 	s.Stop()
 	for _, name := range samples {
 		// What the platform did last may have given no event.
-		f.insist(w.machineEvent(name))
+		f.Insist(w.machineEvent(name))
 	}
-	before := w.versions()
-	still := func(reason string, f *function) []string {
+	before := w.Versions()
+	still := func(reason string, f *suite.Copy) []string {
 		t.Helper()
-		reads, writes := f.asked()
+		reads, writes := f.Asked()
 		if len(writes) > 0 {
 			t.Errorf("%s: %d writes although nothing has changed:\n%s", reason, len(writes), strings.Join(writes, "\n"))
 		}
 		return reads
 	}
-	f.asked()
+	f.Asked()
 	for _, name := range samples {
 		for pass := range 3 {
-			f.insist(w.machineEvent(name))
+			f.Insist(w.machineEvent(name))
 			reads := still(fmt.Sprintf("%s, pass %d", name, pass+1), f)
 			if pass == 0 {
 				t.Logf("an event about %s costs %d reads:\n  %s", name, len(reads), strings.Join(reads, "\n  "))
@@ -176,36 +135,26 @@ func TestAnUnchangedMachineCostsOnlyReads(t *testing.T) {
 			{kinds.NetworkConfigurations, name},
 			{kind.Secrets, name},
 		} {
-			f.insist(w.of(ce.res, ce.name))
+			f.Insist(w.Event(ce.res, ce.name))
 			still("an event about "+ce.res.Kind+" "+ce.name, f)
 		}
 	}
 	fresh := w.copyOf()
-	fresh.resync()
+	fresh.Resync()
 	reads := still("a resync", fresh)
 	t.Logf("a resync of %d Machines costs %d reads", len(samples), len(reads))
 
 	other := w.copyOf()
 	var both sync.WaitGroup
-	for _, copy := range []*function{f, other} {
+	for _, copy := range []*suite.Copy{f, other} {
 		for _, name := range samples {
-			both.Go(func() { copy.send(w.machineEvent(name)) })
+			both.Go(func() { copy.Send(w.machineEvent(name)) })
 		}
 	}
 	both.Wait()
 	still("two copies at once, the first", f)
 	still("two copies at once, the second", other)
-	if diff := cmp.Diff(before, w.versions()); diff != "" {
+	if diff := cmp.Diff(before, w.Versions()); diff != "" {
 		t.Errorf("something was written although nothing has changed (-before +after):\n%s", diff)
 	}
-}
-
-// versions are the resourceVersions of everything in the namespace.
-func (w *world) versions() map[string]string {
-	w.t.Helper()
-	all := map[string]string{}
-	for key, obj := range w.objects() {
-		all[key] = obj.GetResourceVersion()
-	}
-	return all
 }

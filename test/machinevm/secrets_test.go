@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
 	kubetest "github.com/slipway-dev/slipway/test/kube"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
 // canary stands for everything that is secret.
@@ -23,12 +24,12 @@ const canary = "canary-7f3a-never-log-me"
 
 // talkative is a server whose refusals quote what they were sent: as a whole, value
 // by value, and decoded.
-func talkative(verb, resource string, code int) tap {
-	return func(c call) (*http.Response, error) {
+func talkative(verb, resource string, code int) suite.Tap {
+	return func(c suite.Call) (*http.Response, error) {
 		if c.Verb != verb || c.Resource != resource {
 			return nil, nil
 		}
-		body, err := io.ReadAll(c.req.Body)
+		body, err := io.ReadAll(c.HTTP.Body)
 		if err != nil {
 			return nil, err
 		}
@@ -37,14 +38,14 @@ func talkative(verb, resource string, code int) tap {
 			return nil, err
 		}
 		message := fmt.Sprintf("admission refuses %s, that is %q:", body, body)
-		each(sent, func(value string) string {
+		suite.EachString(sent, func(value string) string {
 			message += fmt.Sprintf(" %s, %q;", value, value)
 			if decoded, err := base64.StdEncoding.DecodeString(value); err == nil {
 				message += fmt.Sprintf(" %s, %q;", decoded, decoded)
 			}
 			return value
 		})
-		return kubetest.Answer(c.req, code, metav1.StatusReasonInvalid, message), nil
+		return kubetest.Answer(c.HTTP, code, metav1.StatusReasonInvalid, message), nil
 	}
 }
 
@@ -61,7 +62,7 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 		{"Long", `{template: small, cloudInit: {userData: "` + strings.Repeat(canary+" ", 200) + `"}}`},
 		{"Unused", `{template: small, userData: "` + canary + `"}`},
 	}
-	taps := map[string]tap{
+	taps := map[string]suite.Tap{
 		"Accepted":       nil,
 		"RefusedMachine": talkative("create", kinds.VirtualMachines.Plural, http.StatusUnprocessableEntity),
 		"RefusedSecret":  talkative("create", kind.Secrets.Plural, http.StatusUnprocessableEntity),
@@ -69,19 +70,19 @@ func TestNoSecretLeavesItsPlace(t *testing.T) {
 		"RefusedChange":  talkative("patch", kinds.VirtualMachines.Plural, http.StatusUnprocessableEntity),
 		"RefusedRecord":  talkative("create", kinds.NetworkConfigurations.Plural, http.StatusUnprocessableEntity),
 	}
-	concurrently(t, secrets, func(s secret) string { return s.name }, func(t *testing.T, s secret) {
+	suite.Each(t, secrets, func(s secret) string { return s.name }, func(t *testing.T, s secret) {
 		for title, tap := range taps {
 			t.Run(title, func(t *testing.T) {
 				w := newWorld(t)
-				w.create(`{apiVersion: v1, kind: Secret, metadata: {name: source}, stringData: {userdata: "#cloud-config\npassword: ` + canary + `\n"}}`)
+				w.Create(`{apiVersion: v1, kind: Secret, metadata: {name: source}, stringData: {userdata: "#cloud-config\npassword: ` + canary + `\n"}}`)
 				w.machine(subject, s.spec)
-				f := w.copyOf(withTap(tap))
-				f.send(w.machineEvent(subject))
-				w.patch(kinds.Machines, subject, `{spec: {resources: {cpu: {cores: 2}}}}`)
-				f.send(w.machineEvent(subject))
+				f := w.copyOf(suite.WithTap(tap))
+				f.Send(w.machineEvent(subject))
+				w.Patch(kinds.Machines, subject, `{spec: {resources: {cpu: {cores: 2}}}}`)
+				f.Send(w.machineEvent(subject))
 				w.hides(f)
-				w.remove(kinds.Machines, subject)
-				f.send(w.machineEvent(subject))
+				w.Remove(kinds.Machines, subject)
+				f.Send(w.machineEvent(subject))
 				w.hides(f)
 			})
 		}
@@ -92,7 +93,7 @@ var events = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", 
 
 // hides looks for the canary where it must not be: in the log, in Events, in any
 // status or annotation, and in every object but those that have to hold it.
-func (w *world) hides(f *function) {
+func (w *world) hides(f *suite.Copy) {
 	w.t.Helper()
 	forms := []string{canary, base64.StdEncoding.EncodeToString([]byte(canary))[:20], base64.StdEncoding.EncodeToString([]byte("#cloud-config\npassword: " + canary + "\n"))}
 	leaks := func(where, text string) {
@@ -104,22 +105,22 @@ func (w *world) hides(f *function) {
 			}
 		}
 	}
-	leaks("the log", f.log.String())
-	list, err := w.client.Resource(events).Namespace(w.ns).List(w.t.Context(), metav1.ListOptions{})
+	leaks("the log", f.Log.String())
+	list, err := w.Client.Resource(events).Namespace(w.NS).List(w.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for i := range list.Items {
-		leaks("an Event", bytesOf(w.t, &list.Items[i]))
+		leaks("an Event", suite.Bytes(w.t, &list.Items[i]))
 	}
 	holders := []string{"Secret", kinds.Machines.Kind, kinds.VirtualMachines.Kind}
-	for key, obj := range w.objects() {
+	for key, obj := range w.Objects() {
 		if !slices.Contains(holders, obj.GetKind()) {
-			leaks(key, bytesOf(w.t, obj))
+			leaks(key, suite.Bytes(w.t, obj))
 			continue
 		}
-		leaks("the metadata of "+key, bytesOf(w.t, obj, "metadata"))
-		leaks("the status of "+key, bytesOf(w.t, obj, "status"))
+		leaks("the metadata of "+key, suite.Bytes(w.t, obj, "metadata"))
+		leaks("the status of "+key, suite.Bytes(w.t, obj, "status"))
 	}
 }
 
@@ -127,17 +128,17 @@ func (w *world) hides(f *function) {
 // into a Secret.
 func TestSecretDataNeverStandsInTheVirtualMachine(t *testing.T) {
 	w := newWorld(t)
-	w.create(`{apiVersion: v1, kind: Secret, metadata: {name: source}, stringData: {userdata: "` + canary + `"}}`)
+	w.Create(`{apiVersion: v1, kind: Secret, metadata: {name: source}, stringData: {userdata: "` + canary + `"}}`)
 	w.machine(subject, `{template: small, cloudInit: {secretRef: {name: source}}}`)
 	f := w.copyOf()
-	f.insist(w.machineEvent(subject))
-	vm := bytesOf(t, w.must(kinds.VirtualMachines, "vm-web"))
+	f.Insist(w.machineEvent(subject))
+	vm := suite.Bytes(t, w.Must(kinds.VirtualMachines, "vm-web"))
 	if strings.Contains(vm, canary) || strings.Contains(vm, base64.StdEncoding.EncodeToString([]byte(canary))) {
 		t.Error("the virtual machine shows what came from a Secret")
 	}
 	held := func() string {
 		t.Helper()
-		raw, err := base64.StdEncoding.DecodeString(text(w.must(kind.Secrets, "web-cloudinit"), "data", "userdata"))
+		raw, err := base64.StdEncoding.DecodeString(suite.Text(w.Must(kind.Secrets, "web-cloudinit"), "data", "userdata"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,8 +148,8 @@ func TestSecretDataNeverStandsInTheVirtualMachine(t *testing.T) {
 		t.Errorf("the Secret beside the virtual machine holds %q", got)
 	}
 	// It follows its source.
-	w.patch(kind.Secrets, "source", `{stringData: {userdata: "next-`+canary+`"}}`)
-	f.insist(w.of(kind.Secrets, "source"))
+	w.Patch(kind.Secrets, "source", `{stringData: {userdata: "next-`+canary+`"}}`)
+	f.Insist(w.Event(kind.Secrets, "source"))
 	if got := held(); got != "next-"+canary {
 		t.Errorf("the source has changed, and the Secret beside the virtual machine holds %q", got)
 	}

@@ -2,27 +2,21 @@ package machinevm
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
-	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
-// What differs from run to run, and is no difference:
+// What differs from run to run besides what the suite takes out, and is no
+// difference:
 //
-//   - uid, resourceVersion, generation and managedFields are given by the server.
-//     UIDs that stand elsewhere, in owner references and in the annotation
-//     machine-uid, become the name of what they belong to.
-//   - Times say when a test ran.
-//   - The namespace's name, and the UID of kube-system as the installation.
 //   - MAC addresses are derived from the Machine's UID. Only those that are, by the
 //     rule NW-7, are replaced.
 //   - status.resourceVersion of a Machine, and the annotations and fields by which
@@ -32,33 +26,22 @@ import (
 //     stay where they are. Goldens keep it.
 //   - Addresses that the played node gives out, firmware UUID and serial, and names of
 //     revisions are derived from UIDs.
-var (
-	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	addresses  = regexp.MustCompile(`(10\.244|192\.168)\.\d+\.\d+|fd10:244::[0-9a-f:]+`)
-)
+var addresses = regexp.MustCompile(`(10\.244|192\.168)\.\d+\.\d+|fd10:244::[0-9a-f:]+`)
 
-// serverFields are those of metadata that the server gives.
-var serverFields = []string{"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionGracePeriodSeconds"}
-
-// state is everything in the namespace, normalised.
-func (w *world) state() map[string]string {
-	w.t.Helper()
-	objs := w.objects()
-	replace := w.replacements(objs)
-	all := map[string]string{}
-	for key, obj := range objs {
-		all[key] = normal(w.t, inOrder(obj), replace)
+// plain takes counters and the played node's addresses out of an object.
+func plain(obj *unstructured.Unstructured) {
+	for _, path := range [][]string{{"status", "resourceVersion"}, {"metadata", "annotations", "kubevirt.io/vm-generation"}} {
+		unstructured.RemoveNestedField(obj.Object, path...)
 	}
-	return all
+	suite.EachString(obj.Object, func(s string) string { return addresses.ReplaceAllString(s, "ADDRESS") })
 }
 
-// inOrder is a virtual machine with its devices sorted by name.
-func inOrder(obj *unstructured.Unstructured) *unstructured.Unstructured {
+// inOrder sorts the devices of a virtual machine by name.
+func inOrder(obj *unstructured.Unstructured) {
 	if obj.GetKind() != kinds.VirtualMachines.Kind {
-		return obj
+		return
 	}
-	sorted := obj.DeepCopy()
-	spec, _, _ := unstructured.NestedMap(sorted.Object, "spec", "template", "spec")
+	spec, _, _ := unstructured.NestedMap(obj.Object, "spec", "template", "spec")
 	for _, path := range [][]string{{"volumes"}, {"networks"}, {"domain", "devices", "disks"}, {"domain", "devices", "interfaces"}} {
 		items, found, _ := unstructured.NestedSlice(spec, path...)
 		if !found {
@@ -67,8 +50,7 @@ func inOrder(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		slices.SortFunc(items, func(a, b any) int { return strings.Compare(nameOf(a), nameOf(b)) })
 		_ = unstructured.SetNestedSlice(spec, items, path...)
 	}
-	_ = unstructured.SetNestedMap(sorted.Object, spec, "spec", "template", "spec")
-	return sorted
+	_ = unstructured.SetNestedMap(obj.Object, spec, "spec", "template", "spec")
 }
 
 func nameOf(item any) string {
@@ -77,49 +59,11 @@ func nameOf(item any) string {
 	return name
 }
 
-// normal is one object as text, without what differs from run to run.
-func normal(t testing.TB, obj *unstructured.Unstructured, replace *strings.Replacer) string {
-	t.Helper()
-	bare := obj.DeepCopy()
-	for _, field := range serverFields {
-		unstructured.RemoveNestedField(bare.Object, "metadata", field)
-	}
-	for _, path := range [][]string{{"status", "resourceVersion"}, {"metadata", "annotations", "kubevirt.io/vm-generation"}} {
-		unstructured.RemoveNestedField(bare.Object, path...)
-	}
-	raw, err := yaml.Marshal(each(bare.Object, func(s string) string {
-		return addresses.ReplaceAllString(timestamps.ReplaceAllString(replace.Replace(s), "TIME"), "ADDRESS")
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
-}
-
-// each is a value with every string in it changed.
-func each(value any, change func(string) string) any {
-	switch v := value.(type) {
-	case string:
-		return change(v)
-	case map[string]any:
-		for key, child := range v {
-			v[key] = each(child, change)
-		}
-	case []any:
-		for i, child := range v {
-			v[i] = each(child, change)
-		}
-	}
-	return value
-}
-
-// replacements turn what is derived from UIDs into what it is derived from.
-func (w *world) replacements(objs map[string]*unstructured.Unstructured) *strings.Replacer {
-	w.t.Helper()
-	pairs := []string{w.ns, "NAMESPACE", w.installation(), "INSTALLATION"}
+// derived turns MAC addresses into what they are derived from.
+func derived(_ *suite.World, objs map[string]*unstructured.Unstructured) []string {
+	var pairs []string
 	for _, key := range slices.Sorted(maps.Keys(objs)) {
 		obj := objs[key]
-		pairs = append(pairs, string(obj.GetUID()), "UID("+key+")")
 		if obj.GetKind() != kinds.Machines.Kind {
 			continue
 		}
@@ -127,17 +71,7 @@ func (w *world) replacements(objs map[string]*unstructured.Unstructured) *string
 			pairs = append(pairs, derivedMAC(string(obj.GetUID()), name), "MAC("+obj.GetName()+"/"+name+")")
 		}
 	}
-	return strings.NewReplacer(pairs...)
-}
-
-// installation is the UID of the cluster's namespace kube-system.
-func (w *world) installation() string {
-	w.t.Helper()
-	obj, err := w.client.Resource(namespaces).Get(w.t.Context(), "kube-system", getOptions)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return string(obj.GetUID())
+	return pairs
 }
 
 // interfaceNames are those that a Machine's virtual machine may have.
@@ -165,18 +99,4 @@ func interfaceNames(objs map[string]*unstructured.Unstructured, machine *unstruc
 func derivedMAC(uid, name string) string {
 	sum := sha256.Sum256([]byte(uid + "/" + name))
 	return fmt.Sprintf("02:12:%02x:%02x:%02x:%02x", sum[0], sum[1], sum[2], sum[3])
-}
-
-// bytesOf is a part of an object as the server holds it.
-func bytesOf(t testing.TB, obj *unstructured.Unstructured, path ...string) string {
-	t.Helper()
-	value, _, err := unstructured.NestedFieldNoCopy(obj.Object, path...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
 }

@@ -3,16 +3,16 @@ package machinevm
 import (
 	"encoding/json"
 	"maps"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-dev/slipway/deploy/local/kube"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/test/suite"
 )
 
 // upstreamMachine is a Machine as it lies in a cluster where the upstream operator
@@ -106,41 +106,36 @@ spec:
 // the field manager "manager", with nothing of server-side apply.
 func (w *world) upstream(machine *unstructured.Unstructured, manifests string) {
 	w.t.Helper()
-	objs, err := kube.Decode(strings.NewReader(manifests))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, obj := range objs {
-		client := w.in(resourceOf(w.t, obj))
-		if obj.GetKind() == kinds.VirtualMachines.Kind {
-			obj.SetOwnerReferences([]metav1.OwnerReference{{
-				APIVersion: machine.GetAPIVersion(), Kind: machine.GetKind(), Name: machine.GetName(), UID: machine.GetUID(),
-			}})
+	before := w.Names()
+	w.CreateAs("manager", manifests)
+	for key, obj := range w.Objects() {
+		if slices.Contains(before, key) {
+			continue
 		}
-		stored, err := client.Create(w.t.Context(), obj, metav1.CreateOptions{FieldManager: "manager"})
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		stored.SetAnnotations(with(stored.GetAnnotations(), "upstream", "was here"))
-		if _, err := client.Update(w.t.Context(), stored, metav1.UpdateOptions{FieldManager: "manager"}); err != nil {
-			w.t.Fatal(err)
-		}
+		w.Update(w.ResourceOf(obj), obj.GetName(), "manager", func(obj *unstructured.Unstructured) {
+			obj.SetAnnotations(with(obj.GetAnnotations(), "upstream", "was here"))
+			if obj.GetKind() == kinds.VirtualMachines.Kind {
+				obj.SetOwnerReferences([]metav1.OwnerReference{{
+					APIVersion: machine.GetAPIVersion(), Kind: machine.GetKind(), Name: machine.GetName(), UID: machine.GetUID(),
+				}})
+			}
+		})
 	}
 }
 
-// snapshot is what a takeover must not touch: everything but the Machine and the
+// untouchable is what a takeover must not touch: everything but the Machine and the
 // metadata of virtual machines, byte for byte.
-func (w *world) snapshot() map[string]string {
+func (w *world) untouchable() map[string]string {
 	w.t.Helper()
 	all := map[string]string{}
-	for key, obj := range w.objects() {
+	for key, obj := range w.Objects() {
 		switch obj.GetKind() {
 		case kinds.Machines.Kind:
 			continue
 		case kinds.VirtualMachines.Kind:
 			bare := obj.DeepCopy()
 			unstructured.RemoveNestedField(bare.Object, "spec", "template", "metadata")
-			all[key] = string(obj.GetUID()) + bytesOf(w.t, bare, "spec") + bytesOf(w.t, bare, "status")
+			all[key] = string(obj.GetUID()) + suite.Bytes(w.t, bare, "spec") + suite.Bytes(w.t, bare, "status")
 			continue
 		}
 		raw, err := json.Marshal(obj.Object)
@@ -170,44 +165,44 @@ func TestATakeoverChangesNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			machine := w.create(upstreamMachine)
-			w.patch(kinds.Machines, subject, upstreamStatus, "status")
+			machine := w.Create(upstreamMachine)
+			w.Patch(kinds.Machines, subject, upstreamStatus, "status")
 			w.upstream(machine, tc.objects)
 			p := w.platform()
-			w.await(kinds.VirtualMachines, tc.vm, "is "+tc.state, func(vm *unstructured.Unstructured) bool {
-				return text(vm, "status", "printableStatus") == tc.state && (tc.state != "Running" || running(vm))
+			w.Await(kinds.VirtualMachines, tc.vm, "is "+tc.state, func(vm *unstructured.Unstructured) bool {
+				return suite.Text(vm, "status", "printableStatus") == tc.state && (tc.state != "Running" || running(vm))
 			})
-			for _, obj := range w.objects() {
+			for _, obj := range w.Objects() {
 				if obj.GetKind() == "PersistentVolumeClaim" {
-					w.await(kind.PersistentVolumeClaims, obj.GetName(), "is bound", func(claim *unstructured.Unstructured) bool { return text(claim, "status", "phase") == "Bound" })
+					w.Await(kind.PersistentVolumeClaims, obj.GetName(), "is bound", func(claim *unstructured.Unstructured) bool { return suite.Text(claim, "status", "phase") == "Bound" })
 				}
 			}
 			p.Stop()
-			before, generation := w.snapshot(), w.must(kinds.VirtualMachines, tc.vm).GetGeneration()
+			before, generation := w.untouchable(), w.Must(kinds.VirtualMachines, tc.vm).GetGeneration()
 
-			f := w.copyOf(withEnv(tc.env...))
-			f.insist(w.machineEvent(subject))
+			f := w.copyWith(tc.env)
+			f.Insist(w.machineEvent(subject))
 			if diff := cmp.Diff(before, w.settled(before)); diff != "" {
 				t.Errorf("%s: the first event has touched it (-before +after):\n%s", tc.reason, diff)
 			}
-			vm := w.must(kinds.VirtualMachines, tc.vm)
+			vm := w.Must(kinds.VirtualMachines, tc.vm)
 			if got := vm.GetGeneration(); got > generation+1 {
 				t.Errorf("the labels of the template are one change of the virtual machine, its generation went from %d to %d", generation, got)
 			}
 			w.isAdopted(vm)
 			w.isTakenOver(tc.phase)
 
-			versions := w.versions()
-			f.asked()
+			versions := w.Versions()
+			f.Asked()
 			for range 3 {
-				f.insist(w.machineEvent(subject))
-				f.insist(w.of(kinds.VirtualMachines, tc.vm))
+				f.Insist(w.machineEvent(subject))
+				f.Insist(w.Event(kinds.VirtualMachines, tc.vm))
 			}
-			f.resync()
-			if _, writes := f.asked(); len(writes) > 0 {
+			f.Resync()
+			if _, writes := f.Asked(); len(writes) > 0 {
 				t.Errorf("three passes and a resync have written: %v", writes)
 			}
-			if diff := cmp.Diff(versions, w.versions()); diff != "" {
+			if diff := cmp.Diff(versions, w.Versions()); diff != "" {
 				t.Errorf("three passes and a resync (-before +after):\n%s", diff)
 			}
 		})
@@ -218,7 +213,7 @@ func TestATakeoverChangesNothing(t *testing.T) {
 // may be made.
 func (w *world) settled(before map[string]string) map[string]string {
 	w.t.Helper()
-	now := w.snapshot()
+	now := w.untouchable()
 	maps.DeleteFunc(now, func(key, _ string) bool {
 		_, was := before[key]
 		return !was && key == "NetworkConfiguration/"+subject
@@ -229,10 +224,10 @@ func (w *world) settled(before map[string]string) map[string]string {
 // isAdopted looks for the marks of an adopted virtual machine.
 func (w *world) isAdopted(vm *unstructured.Unstructured) {
 	w.t.Helper()
-	machine := w.must(kinds.Machines, subject)
+	machine := w.Must(kinds.Machines, subject)
 	annotations := vm.GetAnnotations()
 	want := map[string]string{
-		"upstream": "was here", "vitistack.io/adopted": text(machine, "metadata", "generation"),
+		"upstream": "was here", "vitistack.io/adopted": suite.Text(machine, "metadata", "generation"),
 		"vitistack.io/machine-name": subject, "vitistack.io/machine-uid": string(machine.GetUID()),
 	}
 	for key, value := range want {
@@ -258,20 +253,20 @@ func templateLabels(vm *unstructured.Unstructured) map[string]string {
 // isTakenOver looks at the Machine.
 func (w *world) isTakenOver(phase string) {
 	w.t.Helper()
-	machine := w.must(kinds.Machines, subject)
+	machine := w.Must(kinds.Machines, subject)
 	if diff := cmp.Diff([]string{"machine.vitistack.io/finalizer", "machine.vitistack.io/cleanup"}, machine.GetFinalizers()); diff != "" {
 		w.t.Errorf("the way back needs upstream's finalizer (-want +got):\n%s", diff)
 	}
-	if got := text(machine, "status", "phase"); got != phase {
+	if got := suite.Text(machine, "status", "phase"); got != phase {
 		w.t.Errorf("the phase is %q, want %q: Ready is %s", got, phase, w.why(subject))
 	}
-	if got := text(machine, "status", "failureMessage"); got != "" {
+	if got := suite.Text(machine, "status", "failureMessage"); got != "" {
 		w.t.Errorf("the failure of last year is still there: %s", got)
 	}
-	if is, _, _ := condition(machine, "Unknown"); is != "" || len(conditionsOf(machine, "Unknown")) > 0 {
+	if is, _, _ := suite.Condition(machine, "Unknown"); is != "" || len(conditionsOf(machine, "Unknown")) > 0 {
 		w.t.Error("upstream's conditions of type Unknown are still there")
 	}
-	if is, _, _ := condition(machine, "Theirs"); is != "True" {
+	if is, _, _ := suite.Condition(machine, "Theirs"); is != "True" {
 		w.t.Error("a condition of others is gone")
 	}
 }
@@ -291,37 +286,37 @@ func conditionsOf(obj *unstructured.Unstructured, conditionType string) []any {
 // about, and what it leaves as upstream made it.
 func TestATakenOverMachineFollowsItsSpecOnceThatIsEdited(t *testing.T) {
 	w := newWorld(t)
-	machine := w.create(upstreamMachine)
+	machine := w.Create(upstreamMachine)
 	w.upstream(machine, today)
 	f := w.copyOf()
-	f.insist(w.machineEvent(subject))
-	before := w.must(kinds.VirtualMachines, "web")
-	w.patch(kinds.Machines, subject, `{spec: {cpu: {cores: 6}, disks: [{name: root, sizeGB: 10, boot: true}, {name: data, size: 1Gi}]}}`)
-	f.insist(w.machineEvent(subject))
-	after := w.must(kinds.VirtualMachines, "web")
+	f.Insist(w.machineEvent(subject))
+	before := w.Must(kinds.VirtualMachines, "web")
+	w.Patch(kinds.Machines, subject, `{spec: {cpu: {cores: 6}, disks: [{name: root, sizeGB: 10, boot: true}, {name: data, size: 1Gi}]}}`)
+	f.Insist(w.machineEvent(subject))
+	after := w.Must(kinds.VirtualMachines, "web")
 	if before.GetUID() != after.GetUID() {
 		t.Error("the virtual machine was made anew")
 	}
 	domain := []string{"spec", "template", "spec", "domain"}
 	for path, want := range map[string]string{"cores": "6", "model": "host-model"} {
-		if got := text(after, append(domain, "cpu", path)...); got != want {
+		if got := suite.Text(after, append(domain, "cpu", path)...); got != want {
 			t.Errorf("domain.cpu.%s is %q, want %q", path, got, want)
 		}
 	}
 	for _, path := range [][]string{{"firmware"}, {"devices", "interfaces"}, {"devices", "networkInterfaceMultiqueue"}} {
 		full := append(domain, path...)
-		if diff := cmp.Diff(bytesOf(t, before, full...), bytesOf(t, after, full...)); diff != "" {
+		if diff := cmp.Diff(suite.Bytes(t, before, full...), suite.Bytes(t, after, full...)); diff != "" {
 			t.Errorf("%v is not stated by the Machine and has changed (-before +after):\n%s", path, diff)
 		}
 	}
-	if claim := w.get(kind.PersistentVolumeClaims, "web-root"); claim != nil {
+	if claim := w.Get(kind.PersistentVolumeClaims, "web-root"); claim != nil {
 		t.Error("a further claim was made for the disk that has upstream's")
 	}
-	w.must(kind.PersistentVolumeClaims, "web-data")
-	w.remove(kinds.Machines, subject)
-	f.insist(w.machineEvent(subject))
+	w.Must(kind.PersistentVolumeClaims, "web-data")
+	w.Remove(kinds.Machines, subject)
+	f.Insist(w.machineEvent(subject))
 	w.release()
-	if left := w.names(); len(left) > 0 {
+	if left := w.Names(); len(left) > 0 {
 		t.Errorf("the deletion of a Machine that was taken over leaves %v", left)
 	}
 }

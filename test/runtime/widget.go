@@ -88,6 +88,12 @@ func spec() reconcile.Spec {
 				return []reconcile.Key{{Namespace: e.Namespace, Name: e.Name[:len(e.Name)-2]}}, nil
 			}},
 		},
+		Grants: []reconcile.Grant{
+			{Resource: widgets, Verbs: []string{"get", "list", "patch"}},
+			{Resource: widgets, Subresource: "status", Verbs: []string{"patch"}},
+			{Resource: configMaps, Verbs: []string{"list", "get", "create", "patch", "delete"}},
+			{Resource: kind.Namespaces, Verbs: []string{"get"}, Names: []string{"kube-system"}},
+		},
 		Children: []reconcile.Children{{Resource: configMaps, Selector: label, Owner: func(c *unstructured.Unstructured) (reconcile.Key, string, string, bool) {
 			a := c.GetAnnotations()
 			return reconcile.Key{Namespace: c.GetNamespace(), Name: a[ownerName]}, a[ownerUID], a[reconcile.AnnotationInstallation], a[ownerUID] != ""

@@ -52,6 +52,7 @@ var known = []Target{
 	{Name: "eventing", Dir: "deploy/local/eventing", Package: ".", Hint: "about a minute the first time"},
 	{Name: "source-adapter", Dir: "sources/adapter", Package: "./cmd", Hint: "about a minute the first time"},
 	{Name: "virt", Dir: ".", Package: "./test/virt"},
+	{Name: "providers", Dir: ".", Package: "./test/providers"},
 	{Name: "event-archive", Dir: ".", Package: "./cmd/event-archive"},
 	{Name: "kubectl-slipway", Dir: ".", Package: "./cmd/kubectl-slipway"},
 }

@@ -94,6 +94,8 @@ kind: ClusterRole
 metadata: {name: source}
 rules:
 - {apiGroups: [demo.slipway.dev], resources: [widgets], verbs: [get, list, watch]}
+- {apiGroups: [late.slipway.dev], resources: [odd-gateways], verbs: [list, watch]}
+- {apiGroups: [apiextensions.k8s.io], resources: [customresourcedefinitions], verbs: [list, watch]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -179,6 +181,17 @@ spec:
   namespaceSelector: {}
   resources: [{apiVersion: demo.slipway.dev/v1, kind: Widget}]
   sink: {ref: {apiVersion: eventing.knative.dev/v1, kind: Broker, name: default}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: adapter, namespace: demo}
+spec:
+  selector: {matchLabels: {app: adapter}}
+  template:
+    metadata: {labels: {app: adapter}}
+    spec:
+      serviceAccountName: source
+      containers: [{name: source-adapter, image: ko://example.com/sources/adapter/cmd}]
 ---
 apiVersion: sources.knative.dev/v1
 kind: PingSource

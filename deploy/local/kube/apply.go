@@ -29,6 +29,9 @@ const (
 	// settle is how long an object is tried again while what it needs (its
 	// definition, its namespace) is on its way.
 	settle = 30 * time.Second
+	// establish is how long definitions may take to be served: a machine that
+	// starts several API servers at once has a lot to do.
+	establish = 2 * time.Minute
 	// parallel is how many definitions are written at once.
 	parallel = 8
 )
@@ -191,7 +194,7 @@ func WaitEstablished(ctx context.Context, cfg *rest.Config, names ...string) err
 	if err != nil {
 		return fmt.Errorf("cannot make a client of %q: %w", cfg.Host, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, settle)
+	ctx, cancel := context.WithTimeout(ctx, establish)
 	defer cancel()
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()

@@ -14,6 +14,7 @@ import (
 type line struct {
 	Kind       string          `json:"kind"`
 	Type       string          `json:"type"`
+	Cluster    string          `json:"cluster"`
 	ObjectKind string          `json:"objectKind"`
 	Namespace  string          `json:"namespace"`
 	Name       string          `json:"name"`
@@ -152,13 +153,18 @@ func eventName(l line) string {
 }
 
 func objectName(l line) string {
-	if l.ObjectKind == "" {
-		return ""
+	name := ""
+	switch {
+	case l.ObjectKind == "":
+	case l.Namespace == "":
+		name = l.ObjectKind + " " + l.Name
+	default:
+		name = l.ObjectKind + " " + l.Namespace + "/" + l.Name
 	}
-	if l.Namespace == "" {
-		return l.ObjectKind + " " + l.Name
+	if l.Cluster == "" {
+		return name
 	}
-	return l.ObjectKind + " " + l.Namespace + "/" + l.Name
+	return strings.TrimSpace(name + " on " + l.Cluster)
 }
 
 func attempt(l line) string {

@@ -16,16 +16,15 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/deploy/local/build"
 	"github.com/slipway-dev/slipway/deploy/local/crds"
 	"github.com/slipway-dev/slipway/deploy/local/kube"
-	"github.com/slipway-dev/slipway/deploy/local/stages"
 	"github.com/slipway-dev/slipway/shared/event"
 )
 
@@ -37,7 +36,7 @@ const (
 )
 
 // Binaries are the programs that a stack runs.
-var Binaries = []string{"kube", "kwok", "eventing", "virt", "event-archive"}
+var Binaries = []string{"kube", "kwok", "eventing", "virt", "providers", "event-archive"}
 
 // Options say what to start and where.
 type Options struct {
@@ -45,6 +44,12 @@ type Options struct {
 	Root, Data string
 	// Port is the API server's port; 0 takes a free one.
 	Port int
+	// Clusters is how many clusters Machines can run on: one is the supervisor
+	// itself, more are so many remote ones beside it.
+	Clusters int
+	// Audit lets each API server write down every write, in the file [AuditLog]
+	// of its directory.
+	Audit bool
 	// Idle is how long a function may rest before its process is stopped.
 	Idle time.Duration
 	// Disable names functions whose process is never started.
@@ -61,6 +66,8 @@ type Stack struct {
 	Broker  string
 	// Client reaches the API server as an administrator.
 	Client dynamic.Interface
+	// Remotes are the target clusters besides.
+	Remotes []*Remote
 
 	opts      Options
 	bin       string
@@ -73,9 +80,10 @@ type Stack struct {
 // started is stopped again.
 func Start(ctx context.Context, opts Options) (*Stack, error) {
 	s := &Stack{opts: opts, bin: filepath.Join(opts.Root, build.DefaultBin), printer: &Printer{Out: opts.Out, Now: time.Now}}
-	functions, err := build.Functions(opts.Root)
-	if err != nil {
-		return nil, err
+	// The manifests hold these; a folder that is not declared yet is not built.
+	var functions []string
+	for _, spec := range slipway.Specs() {
+		functions = append(functions, spec.Name)
 	}
 	for _, name := range opts.Disable {
 		if !slices.Contains(functions, name) {
@@ -94,25 +102,17 @@ func Start(ctx context.Context, opts Options) (*Stack, error) {
 
 func (s *Stack) start(ctx context.Context) error {
 	started := time.Now()
-	definitions, err := s.definitions(ctx)
+	platform, supervisor, err := s.definitions(ctx)
 	if err != nil {
 		return err
 	}
-	if s.Cluster, err = kube.Start(ctx, kube.Options{
-		Binary: filepath.Join(s.bin, "kube"), Dir: s.opts.Data, Port: s.opts.Port, ControllerManager: true,
-		Install: func(ctx context.Context, c *kube.Cluster) error {
-			if err := kube.Apply(ctx, c.Config, definitions...); err != nil {
-				return err
-			}
-			return kube.WaitEstablished(ctx, c.Config, names(definitions)...)
-		},
-	}); err != nil {
+	if err := s.clusters(ctx, platform, supervisor); err != nil {
 		return err
 	}
-	if s.Client, err = dynamic.NewForConfig(s.Cluster.Config); err != nil {
-		return fmt.Errorf("cannot reach the API server: %w", err)
-	}
 	s.printer.Say("API server ready after %.1f s: %s", time.Since(started).Seconds(), s.Cluster.URL)
+	for _, remote := range s.Remotes {
+		s.printer.Say("remote cluster %s ready: %s", remote.Name, remote.Cluster.URL)
+	}
 	manifests, err := s.manifests(ctx)
 	if err != nil {
 		return err
@@ -126,6 +126,9 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := s.simulators(ctx); err != nil {
 		return err
 	}
+	if err := s.introduce(ctx); err != nil {
+		return err
+	}
 	if err := s.Resync(ctx); err != nil {
 		return err
 	}
@@ -133,30 +136,39 @@ func (s *Stack) start(ctx context.Context) error {
 	return nil
 }
 
-// definitions are the CRDs of the other projects; Slipway's own come with its
-// manifests, but have to be there before the sources that watch them.
-func (s *Stack) definitions(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	definitions, err := crds.Load(ctx, crds.KubeVirt, crds.CDI, crds.Multus)
-	if err != nil {
-		return nil, err
+// definitions are the CRDs of the platform below, which every cluster has, and
+// those of the supervisor. Slipway's own come with its manifests, but have to be
+// there before the sources that watch them.
+func (s *Stack) definitions(ctx context.Context) (platform, supervisor []*unstructured.Unstructured, err error) {
+	if platform, err = crds.Load(ctx, crds.KubeVirt, crds.CDI, crds.Multus); err != nil {
+		return nil, nil, err
 	}
 	module, err := output(ctx, filepath.Join(s.opts.Root, "deploy/local/eventing"), nil, "go", "list", "-m", "-f", "{{.Dir}}", "knative.dev/eventing")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	text, err := output(ctx, s.opts.Root, nil, filepath.Join(s.bin, "eventing"), "crds", "--module-dir", strings.TrimSpace(string(module)))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	knative, err := kube.Decode(bytes.NewReader(text))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	own, err := kube.ReadFiles(filepath.Join(s.opts.Root, "api/vitistack/crds"))
+	supervisor = knative
+	for _, group := range []string{"dockyards", "vitistack"} {
+		own, err := kube.ReadFiles(filepath.Join(s.opts.Root, "api", group, "crds"))
+		if err != nil {
+			return nil, nil, err
+		}
+		supervisor = append(supervisor, own...)
+	}
+	// Clusters from Dockyards are made here alone.
+	providers, err := crds.Load(ctx, crds.ClusterAPI, crds.CAPK, crds.TalosBootstrap, crds.TalosControlPlane, crds.GatewayAPI)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return append(append(definitions, knative...), own...), nil
+	return platform, append(supervisor, providers...), nil
 }
 
 // manifests are those of a real cluster, with the local overlay, defaulted and
@@ -182,7 +194,7 @@ func (s *Stack) manifests(ctx context.Context) ([]*unstructured.Unstructured, er
 }
 
 // localise gives a Service what differs on one machine: where the archive
-// keeps its files, and which function is never started.
+// keeps its files, which function is never started, and settings.
 func (s *Stack) localise(service *unstructured.Unstructured) {
 	for _, name := range s.opts.Disable {
 		if service.GetName() == name {
@@ -195,13 +207,21 @@ func (s *Stack) localise(service *unstructured.Unstructured) {
 		}
 	}
 	containers, _, _ := unstructured.NestedSlice(service.Object, "spec", "template", "spec", "containers")
-	for _, container := range containers {
-		env, _ := container.(map[string]any)["env"].([]any)
+	for _, item := range containers {
+		container, ok := item.(map[string]any)
+		if !ok {
+			continue
+		}
+		env, _ := container["env"].([]any)
 		for _, entry := range env {
 			if variable, ok := entry.(map[string]any); ok && variable["name"] == "ARCHIVE_DIR" {
 				variable["value"] = filepath.Join(s.opts.Data, "event-archive")
 			}
 		}
+		for name, value := range s.settings(service.GetName()) {
+			env = append(env, map[string]any{"name": name, "value": value})
+		}
+		container["env"] = env
 	}
 	_ = unstructured.SetNestedSlice(service.Object, containers, "spec", "template", "spec", "containers")
 }
@@ -252,6 +272,9 @@ func (s *Stack) adapterConfig(manifests []*unstructured.Unstructured) (string, e
 		if err != nil {
 			return "", fmt.Errorf("cannot read ConfigMap source-adapter: %w", err)
 		}
+		if text, err = impatient(text); err != nil {
+			return "", fmt.Errorf("cannot read ConfigMap source-adapter: %w", err)
+		}
 		path := filepath.Join(s.opts.Data, "source-adapter.yaml")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			return "", fmt.Errorf("cannot configure the source adapter: %w", err)
@@ -259,6 +282,23 @@ func (s *Stack) adapterConfig(manifests []*unstructured.Unstructured) (string, e
 		return path, nil
 	}
 	return "", errors.New("cannot configure the source adapter: the manifests hold no ConfigMap source-adapter")
+}
+
+// impatient lets the adapter notice within seconds that a remote cluster is gone:
+// on one machine somebody waits for it.
+func impatient(text string) (string, error) {
+	var config map[string]any
+	if err := yaml.Unmarshal([]byte(text), &config); err != nil {
+		return "", err
+	}
+	remotes, _ := config["remotes"].([]any)
+	for _, item := range remotes {
+		if remote, ok := item.(map[string]any); ok {
+			remote["heartbeat"] = "2s"
+		}
+	}
+	raw, err := yaml.Marshal(config)
+	return string(raw), err
 }
 
 // install applies the manifests and waits until everything says Ready.
@@ -271,45 +311,13 @@ func (s *Stack) install(ctx context.Context, manifests []*unstructured.Unstructu
 	if err := kube.Apply(ctx, s.Cluster.Config, rest...); err != nil {
 		return err
 	}
-	wired, _ := split(rest, "Broker", "Trigger", "ApiServerSource", "PingSource")
+	wired, _ := split(rest, "Broker", "Trigger", "ApiServerSource", "PingSource", "Deployment")
 	return s.WaitReady(ctx, readyTimeout, wired...)
-}
-
-// simulators start what plays the parts that need hardware.
-func (s *Stack) simulators(ctx context.Context) error {
-	objects, err := stages.Objects()
-	if err != nil {
-		return err
-	}
-	if err := kube.Apply(ctx, s.Cluster.Config, objects...); err != nil {
-		return err
-	}
-	// The simulators outlive the start: they are stopped by Stop.
-	kwok, err := stages.Command(context.WithoutCancel(ctx), filepath.Join(s.bin, "kwok"), s.Cluster.Kubeconfig, filepath.Join(s.opts.Data, "kwok"), 1)
-	if err != nil {
-		return err
-	}
-	for name, cmd := range map[string]*exec.Cmd{"kwok": kwok, "virt": s.command("virt", "--kubeconfig", s.Cluster.Kubeconfig)} {
-		p, err := start(s.opts.Data, name, cmd)
-		if err != nil {
-			return err
-		}
-		s.processes = append(s.processes, p)
-	}
-	return nil
 }
 
 // command runs one of our own programs until Stop.
 func (s *Stack) command(name string, args ...string) *exec.Cmd {
 	return exec.Command(filepath.Join(s.bin, name), args...) //nolint:gosec,noctx // programs of this repository; Stop ends them
-}
-
-func names(objects []*unstructured.Unstructured) []string {
-	out := make([]string, 0, len(objects))
-	for _, obj := range objects {
-		out = append(out, obj.GetName())
-	}
-	return out
 }
 
 // Resync asks every function for a resync.
@@ -339,26 +347,59 @@ func (s *Stack) Resync(ctx context.Context) error {
 	return nil
 }
 
-// Apply applies manifests as a person would with kubectl.
+// Apply applies manifests as a person would with kubectl: what needs a namespace and
+// has none goes into default.
 func (s *Stack) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	if err := kube.DefaultNamespace(ctx, s.Cluster.Config, "default", objects...); err != nil {
+		return err
+	}
 	return kube.Apply(ctx, s.Cluster.Config, objects...)
 }
 
 // Kubectl runs kubectl against the stack and returns what it printed.
 func (s *Stack) Kubectl(ctx context.Context, args ...string) ([]byte, error) {
-	return output(ctx, s.opts.Root, nil, filepath.Join(s.bin, "kube"),
-		append([]string{"kubectl", "--kubeconfig", s.Cluster.Kubeconfig}, args...)...)
+	return s.kubectl(ctx, s.Cluster.Kubeconfig, args...)
+}
+
+func (s *Stack) kubectl(ctx context.Context, kubeconfig string, args ...string) ([]byte, error) {
+	return output(ctx, s.opts.Root, nil, filepath.Join(s.bin, "kube"), append([]string{"kubectl", "--kubeconfig", kubeconfig}, args...)...)
+}
+
+// Pids are the processes of the stack, by name, without those of the functions.
+func (s *Stack) Pids() map[string][]int {
+	pids := map[string][]int{}
+	for _, p := range s.processes {
+		pids[p.name] = append(pids[p.name], p.cmd.Process.Pid)
+	}
+	if s.Cluster != nil {
+		pids["supervisor"] = s.Cluster.Pids()
+	}
+	for _, remote := range s.Remotes {
+		if remote.Cluster != nil {
+			pids[remote.Name] = remote.Cluster.Pids()
+		}
+	}
+	return pids
 }
 
 // Failed waits until a part of the stack ends by itself, or the context does;
 // the error names the part and its log.
 func (s *Stack) Failed(ctx context.Context) error {
-	ended := make(chan error, len(s.processes)+1)
+	ended := make(chan error, len(s.processes)+len(s.Remotes))
 	for _, p := range s.processes {
 		go func() {
 			select {
 			case <-p.done:
 				ended <- fmt.Errorf("%s ended by itself (%w); its log: %s", p.name, p.err, p.log.Name())
+			case <-ctx.Done():
+			}
+		}()
+	}
+	for _, remote := range s.Remotes {
+		go func() {
+			select {
+			case <-remote.Cluster.Done():
+				ended <- fmt.Errorf("remote cluster %s ended by itself: %w", remote.Name, remote.Cluster.Err())
 			case <-ctx.Done():
 			}
 		}()
@@ -380,80 +421,12 @@ func (s *Stack) Stop() {
 		s.processes[i].stop(10 * time.Second)
 	}
 	s.drained.Wait()
+	for _, remote := range s.Remotes {
+		if remote.Cluster != nil {
+			remote.Cluster.Stop()
+		}
+	}
 	if s.Cluster != nil {
 		s.Cluster.Stop()
 	}
-}
-
-// WaitReady waits until the condition Ready of every object is True. The error
-// names the first that is not, and what its conditions say.
-func (s *Stack) WaitReady(ctx context.Context, timeout time.Duration, objects ...*unstructured.Unstructured) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	tick := time.NewTicker(100 * time.Millisecond)
-	defer tick.Stop()
-	for _, obj := range objects {
-		for {
-			live, err := s.get(ctx, obj)
-			if err == nil && ready(live) {
-				break
-			}
-			select {
-			case <-tick.C:
-			case <-ctx.Done():
-				return notReady(obj, live, err)
-			}
-		}
-	}
-	return nil
-}
-
-func (s *Stack) get(ctx context.Context, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	gvk := obj.GroupVersionKind()
-	gvr := gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s")
-	live, err := s.Client.Resource(gvr).Namespace(obj.GetNamespace()).Get(ctx, obj.GetName(), metav1.GetOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("cannot read %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
-	}
-	return live, nil
-}
-
-func conditions(obj *unstructured.Unstructured) []map[string]any {
-	if obj == nil {
-		return nil
-	}
-	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
-	var out []map[string]any
-	for _, item := range list {
-		if c, ok := item.(map[string]any); ok {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-func ready(obj *unstructured.Unstructured) bool {
-	for _, c := range conditions(obj) {
-		if c["type"] == "Ready" {
-			return c["status"] == "True"
-		}
-	}
-	return false
-}
-
-func notReady(obj, live *unstructured.Unstructured, err error) error {
-	name := fmt.Sprintf("%s %s/%s", obj.GetKind(), obj.GetNamespace(), obj.GetName())
-	if live == nil {
-		return fmt.Errorf("%s is not Ready: %w", name, err)
-	}
-	var said []string
-	for _, c := range conditions(live) {
-		if c["status"] != "True" {
-			said = append(said, fmt.Sprintf("%v is %v (%v: %v)", c["type"], c["status"], c["reason"], c["message"]))
-		}
-	}
-	if len(said) == 0 {
-		said = append(said, "it has no conditions: no function has taken care of it")
-	}
-	return fmt.Errorf("%s is not Ready: %s", name, strings.Join(said, "; "))
 }

@@ -3,6 +3,8 @@
 //
 //	claim.yaml       PersistentVolumeClaims are bound, and follow a larger request
 //	datavolume.yaml  DataVolumes import, with a claim of their own
+//	datasource.yaml  DataSources are ready
+//	gateway.yaml     Gateways have an address
 //	instance.yaml    VirtualMachineInstances, from the node on: they boot, and shut down
 //	kubevirt.yaml    the KubeVirt object becomes available
 //	objects.yaml     no stages: the storage classes and the KubeVirt object themselves

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -23,15 +24,22 @@ var files embed.FS
 // objects is the one file that holds no stages.
 const objects = "objects.yaml"
 
+// optional are the files for API groups that not every cluster serves.
+var optional = map[string]string{"gateway.yaml": GatewayAPI}
+
+// GatewayAPI is the API group of Gateways.
+const GatewayAPI = "gateway.networking.k8s.io"
+
 // noNode is the node that kwok is told to manage.
 const noNode = "no-node-of-kwok"
 
 // delays are the fields of a stage that say how long it waits.
 var delays = []string{"durationMilliseconds", "jitterDurationMilliseconds"}
 
-// Config returns kwok's configuration: all stages, with each delay multiplied by
-// pace. A pace of 1 is for tests and every day, 20 is slow enough to watch.
-func Config(pace float64) ([]byte, error) {
+// Config returns kwok's configuration: the stages for KubeVirt, CDI and the further
+// API groups, with each delay multiplied by pace. A pace of 1 is for tests and every
+// day, 20 is slow enough to watch.
+func Config(pace float64, groups ...string) ([]byte, error) {
 	if pace < 0 {
 		return nil, fmt.Errorf("cannot use pace %v: it has to be 0 or more", pace)
 	}
@@ -41,7 +49,8 @@ func Config(pace float64) ([]byte, error) {
 	}
 	var config bytes.Buffer
 	for _, name := range names {
-		if name.Name() == objects {
+		group, extra := optional[name.Name()]
+		if name.Name() == objects || (extra && !slices.Contains(groups, group)) {
 			continue
 		}
 		stages, err := decode(name.Name())
@@ -72,13 +81,13 @@ func Objects() ([]*unstructured.Unstructured, error) {
 
 // Command prepares kwok: it writes the configuration below dir and returns the
 // command, which plays the stages for the API server of the kubeconfig. That API
-// server has to serve the kinds of KubeVirt and CDI already.
+// server has to serve the kinds of KubeVirt, CDI and the further groups already.
 //
 // kwok gets no port, no node and no pod to manage; the configuration in a user's home
 // stays out of it. Since it refuses to run without nodes of its own it gets the name of
 // one that does not exist.
-func Command(ctx context.Context, binary, kubeconfig, dir string, pace float64) (*exec.Cmd, error) {
-	config, err := Config(pace)
+func Command(ctx context.Context, binary, kubeconfig, dir string, pace float64, groups ...string) (*exec.Cmd, error) {
+	config, err := Config(pace, groups...)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,8 @@ func TestConfig(t *testing.T) {
 			got[group+" "+kind] = true
 		}
 		want := map[string]bool{
-			"v1 PersistentVolumeClaim": true, "cdi.kubevirt.io/v1beta1 DataVolume": true,
+			"v1 PersistentVolumeClaim": true, "cdi.kubevirt.io/v1beta1 DataVolume": true, "cdi.kubevirt.io/v1beta1 DataSource": true,
+			"gateway.networking.k8s.io/v1 Gateway":  true,
 			"kubevirt.io/v1 VirtualMachineInstance": true, "kubevirt.io/v1 KubeVirt": true,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -59,6 +60,15 @@ func TestConfig(t *testing.T) {
 					t.Errorf("stage %q patches without the resourceVersion that it saw", stage.GetName())
 				}
 			}
+		}
+	})
+	t.Run("LeavesOutAGroupThatIsNotNamed", func(t *testing.T) {
+		config, err := Config(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(config, []byte(GatewayAPI)) {
+			t.Error("kwok does not start where a group of its stages is not served")
 		}
 	})
 	t.Run("RefusesANegativePace", func(t *testing.T) {
@@ -85,7 +95,7 @@ func TestObjects(t *testing.T) {
 
 func read(t *testing.T, pace float64) []*unstructured.Unstructured {
 	t.Helper()
-	config, err := Config(pace)
+	config, err := Config(pace, GatewayAPI)
 	if err != nil {
 		t.Fatal(err)
 	}

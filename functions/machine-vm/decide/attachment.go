@@ -32,7 +32,7 @@ func (v *view) configAttachment(name string, wanted bridgeNetwork) {
 	live := find(v.in.Attachments, attachment)
 	switch {
 	case live == nil && wanted.bridge == "":
-		v.problem(networkFailed(fmt.Sprintf("NetworkConfiguration %q states neither vlan nor bridge, and no NetworkAttachmentDefinition %q exists: set one of them", name, attachment)))
+		v.problem(networkFailed(name, fmt.Sprintf("NetworkConfiguration %q states neither vlan nor bridge, and no NetworkAttachmentDefinition %q exists: set one of them", name, attachment)))
 	case live == nil && !v.in.AttachmentsServed:
 		v.noDefinitions(attachment)
 	case live == nil:
@@ -59,7 +59,7 @@ func (v *view) compareAttachment(name string, wanted bridgeNetwork, live *unstru
 		}, fmt.Sprintf("NetworkConfiguration %q has changed", name))
 		return
 	}
-	v.problem(networkFailed(fmt.Sprintf("NetworkAttachmentDefinition %q was made by others and is not bridge %q with vlan %d: change it, or NetworkConfiguration %q",
+	v.problem(networkFailed(name, fmt.Sprintf("NetworkAttachmentDefinition %q was made by others and is not bridge %q with vlan %d: change it, or NetworkConfiguration %q",
 		live.GetName(), wanted.bridge, wanted.vlan, name)))
 }
 
@@ -79,7 +79,7 @@ func (v *view) namespaceAttachment(attachment string, vlan int) {
 }
 
 func (v *view) noDefinitions(attachment string) {
-	v.problem(networkFailed(fmt.Sprintf("the cluster does not know NetworkAttachmentDefinitions, and network %q needs one: install Multus", attachment)))
+	v.problem(networkFailed(attachment, fmt.Sprintf("the cluster does not know NetworkAttachmentDefinitions, and network %q needs one: install Multus", attachment)))
 }
 
 // attach plans a definition. cniName is the network's name for CNI.

@@ -37,9 +37,13 @@ func Conclude(now time.Time, in Input, known plan.Answers, outcomes plan.Outcome
 	if v.in.Target.Config != "" {
 		c.LogFields["kubevirtConfig"] = v.in.Target.Config
 	}
-	if p := first(v.problems); p != nil {
-		c.LogFields["error_type"] = p.Reason
+	if reason := v.errorType(); reason != "" {
+		c.LogFields["error_type"] = reason
 	}
+	if f := v.in.Target.Unreachable; f != nil {
+		c.LogFields["fault"] = f.Message
+	}
+	c.Observations = v.observations(now, old, status)
 	if v.in.Target.Automatic && assigned(outcomes, v.in.Target.Config) {
 		c.Log = append(c.Log, "Automatically assigned KubevirtConfig to machine")
 	}
@@ -88,6 +92,9 @@ func (v *view) heed(outcomes plan.Outcomes) string {
 		if o.Fault != nil {
 			v.heedFault(*o.Fault)
 			continue
+		}
+		if o.Result == plan.Capped {
+			v.putOff++
 		}
 		if o.Object == nil || o.Entry.Verb == plan.Delete || o.Result == plan.Skipped {
 			continue

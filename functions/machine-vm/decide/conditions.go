@@ -156,7 +156,7 @@ func (v *view) unbound() []string {
 	var pending []string
 	for _, name := range wanted {
 		claim := find(v.in.Claims, name)
-		if claim == nil || text(claim.Object, "status", "phase") != "Bound" {
+		if claim == nil || !bound(claim) {
 			pending = append(pending, name)
 		}
 	}
@@ -209,6 +209,9 @@ func (v *view) readyDeleting() (verdict, bool) {
 	if v.vm != nil {
 		message = fmt.Sprintf("waiting until VirtualMachine %q is gone", v.vm.GetName())
 	}
+	if v.putOff > 0 {
+		message = fmt.Sprintf("the Machine is being deleted; so many objects belong to it that %d of them wait for the next reconcile", v.putOff)
+	}
 	if p := first(v.problems); p != nil {
 		message = p.text()
 	}
@@ -220,7 +223,7 @@ func (v *view) readyUnreachable() (verdict, bool) {
 	if f == nil {
 		return verdict{}, false
 	}
-	return unknown(v1alpha1.ReasonClusterUnreachable, fmt.Sprintf("cluster %q does not answer: %s", firstOf(f.Cluster, v.in.Target.Config), f.Message)), true
+	return unknown(v1alpha1.ReasonClusterUnreachable, fmt.Sprintf("cluster %q does not answer: %s", firstOf(f.Cluster, v.in.Target.Config), f.Cause())), true
 }
 
 func (v *view) readyProblem() (verdict, bool) {

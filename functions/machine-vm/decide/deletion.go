@@ -15,8 +15,9 @@ import (
 // kindClaims is short for the claims' resource.
 var kindClaims = kind.PersistentVolumeClaims
 
-// maxDeletes is how many objects one round deletes, well below what the
-// runtime allows: the finalizers must never go before the last of them.
+// maxDeletes is how many claims one reconcile deletes, below what the runtime
+// allows a plan. What is put off stands in the condition; the events of the
+// deleted ones bring the next.
 const maxDeletes = 50
 
 // dismantle removes what was made for a Machine that goes, in an order in
@@ -70,7 +71,8 @@ func (v *view) dismantleTarget() bool {
 		return false
 	}
 	if len(leftovers) > maxDeletes {
-		v.plan.Continue = true
+		v.putOff = len(leftovers) - maxDeletes
+		v.reason("%d deletions are put off: one reconcile carries out %d at most", v.putOff, maxDeletes)
 		v.plan.Add("claims", leftovers[:maxDeletes]...)
 		return false
 	}

@@ -20,6 +20,9 @@ const (
 
 const archARM64 = "arm64"
 
+// oneByte is the smallest disk. A quantity may be smaller: 1n, say.
+var oneByte = *resource.NewQuantity(1, resource.BinarySI)
+
 // disk is one disk that a Machine asks for.
 type disk struct {
 	name  string
@@ -161,8 +164,8 @@ func (v *view) checkDisk(d disk) {
 	switch {
 	case !d.sized:
 		v.badDisk(d, "has no size: set size")
-	case d.size.Sign() <= 0:
-		v.badDisk(d, fmt.Sprintf("has size %s: give more than 0", d.size.String()))
+	case d.size.Cmp(oneByte) < 0:
+		v.badDisk(d, fmt.Sprintf("has size %s: give at least one byte, like 20Gi", d.size.String()))
 	}
 	if len(validation.IsDNS1123Label(d.name)) > 0 {
 		v.badDisk(d, "has a bad name: use lower-case letters, digits and dashes, 63 at most")

@@ -99,7 +99,7 @@ func (v *view) attachTo(name string) {
 	config := find(v.in.Networks, name)
 	if config == nil {
 		v.problem(Problem{
-			Part: PartNetwork, Reason: v1alpha1.ReasonNetworkConfigurationNotFound,
+			Part: PartNetwork, Reason: v1alpha1.ReasonNetworkConfigurationNotFound, Network: name,
 			Message: fmt.Sprintf("NetworkConfiguration %q does not exist in namespace %q: create it, or change spec.networks", name, v.namespace),
 		})
 		return
@@ -118,7 +118,7 @@ func (v *view) namespaceNetwork(name string) {
 	v.networksStated = true
 	ns := v.in.NetworkNamespace
 	if ns == nil || ns.GetName() != name {
-		v.problem(networkFailed(fmt.Sprintf("NetworkNamespace %q does not exist in namespace %q: create it, or change spec.network", name, v.namespace)))
+		v.problem(networkFailed(name, fmt.Sprintf("NetworkNamespace %q does not exist in namespace %q: create it, or change spec.network", name, v.namespace)))
 		return
 	}
 	attachment := NamespaceAttachment(ns)
@@ -142,6 +142,6 @@ func Static(ns *unstructured.Unstructured) bool {
 	return ns != nil && text(ns.Object, "spec", "ipAllocation", "type") == allocationStatic
 }
 
-func networkFailed(message string) Problem {
-	return Problem{Part: PartNetwork, Reason: v1alpha1.ReasonNetworkFailed, Message: message}
+func networkFailed(network, message string) Problem {
+	return Problem{Part: PartNetwork, Reason: v1alpha1.ReasonNetworkFailed, Network: network, Message: message}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/kind"
 )
 
 // relation is what an object is to a Machine.
@@ -145,7 +146,7 @@ func (v *view) marks() map[string]string {
 func (v *view) annotations() map[string]string {
 	marks := v.marks()
 	if v.in.Installation != "" {
-		marks[AnnotationInstallation] = v.in.Installation
+		marks[kind.AnnotationInstallation] = v.in.Installation
 	}
 	return marks
 }

@@ -121,6 +121,9 @@ func (p *placing) stays() (Target, bool) {
 	if p.wish.Config != "" && old.UID != "" && old.UID == wished.UID {
 		return Target{}, false // another name of the same cluster
 	}
+	if name := p.alias(old); name != "" {
+		return p.at(name), true
+	}
 	target := p.at(p.wish.Old)
 	target.Automatic = false
 	if p.wish.Config == "" || p.wish.Automatic {
@@ -133,6 +136,21 @@ func (p *placing) stays() (Target, bool) {
 		"the Machine is to run on %s, and its virtual machine or claims are on %s: take the new placement back, or delete the Machine and create it anew",
 		describeCluster(p.wish.Config), describeCluster(p.wish.Old)))
 	return target, true
+}
+
+// alias is the name under which a search finds the management cluster, where the
+// Machine was placed before there were names. Empty: it has none, or nobody
+// searches.
+func (p *placing) alias(old Sight) string {
+	if p.wish.Config != "" || p.wish.Old != Management || old.UID == "" {
+		return ""
+	}
+	for _, name := range p.wish.Search {
+		if p.sight(name).UID == old.UID {
+			return name
+		}
+	}
+	return ""
 }
 
 func describeCluster(cluster string) string {

@@ -31,6 +31,8 @@ type Problem struct {
 	Reason string
 	// Message names object, field and value, and the way out.
 	Message string
+	// Network is the network that the problem is about, if there is one.
+	Network string
 	// Waiting tells that something else is awaited: nobody has to change the
 	// Machine.
 	Waiting bool

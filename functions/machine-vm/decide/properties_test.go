@@ -244,3 +244,103 @@ func TestNamesNeverReachForeignClaims(t *testing.T) {
 		}
 	})
 }
+
+// neighbours draws two names of which one is made of the other and of what the
+// function appends, so that their children's names come close.
+func neighbours(rt *rapid.T) (a, b string) {
+	a = rapid.StringMatching(`[a-z0-9]{1,3}(-[a-z0-9]{1,3}){0,2}`).Draw(rt, "name")
+	b = rapid.SampledFrom([]string{
+		a + "-root", a + "-cloudinit", a + "-data", a + "-iso", "vm-" + a, a + "-0", a + "-" + a, "lan", "source", a + "-lan",
+	}).Draw(rt, "other name")
+	if rapid.Bool().Draw(rt, "swapped") {
+		return b, a
+	}
+	return a, b
+}
+
+// neighbourSpec draws a spec whose disks, networks and cloud-init are called like the
+// Machines and their children.
+func neighbourSpec(rt *rapid.T, label string, names []string) string {
+	pick := func(what string, values []string) string {
+		return rapid.SampledFrom(values).Draw(rt, label+" "+what)
+	}
+	disks := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"root", "data", "cloudinit", "root-data", "a", "lan"}), 1, 3, rapid.ID[string]).Draw(rt, label+" disks")
+	var list []string
+	for _, d := range disks {
+		list = append(list, `{name: "`+d+`", size: 1Gi}`)
+	}
+	return fmt.Sprintf(`template: small, disks: [%s], networks: [{name: eth0, networkName: "%s"}], cloudInit: {secretRef: {name: "%s"}}`,
+		strings.Join(list, ", "), pick("network", names), pick("source", slices.DeleteFunc(slices.Clone(names), func(name string) bool { return strings.HasSuffix(name, "-cloudinit") })))
+}
+
+// TestOneMachineNeverTouchesWhatIsAnothers: whatever two Machines, their networks and
+// their sources are called, the life of the second changes no claim, Secret, network
+// definition, record or virtual machine that was there before.
+func TestOneMachineNeverTouchesWhatIsAnothers(t *testing.T) {
+	kindsOf := []kind.Resource{
+		kind.PersistentVolumeClaims, kind.Secrets, kinds.NetworkAttachmentDefinitions, kinds.NetworkConfigurations,
+		kinds.VirtualMachines, kinds.Machines,
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		first, second := neighbours(rt)
+		w := newWorld(t)
+		names := []string{first, second, first + "-cloudinit", second + "-cloudinit", "lan"}
+		slices.Sort(names)
+		names = slices.Compact(names)
+		for i, name := range names {
+			there := func(what string, of int) bool { return rapid.IntRange(1, 6).Draw(rt, what+" "+name) <= of }
+			often := 6
+			if strings.HasSuffix(name, "-cloudinit") {
+				often = 1 // it is in the way of a Machine's own
+			}
+			if there("network", 5) {
+				w.add(netconf(name, fmt.Sprintf("vlan: %d", i+1)))
+			}
+			if there("definition", 1) {
+				w.add(`{apiVersion: k8s.cni.cncf.io/v1, kind: NetworkAttachmentDefinition, metadata: {name: "` + name + `"}, spec: {config: '{"type": "bridge", "bridge": "br0", "vlan": 1}'}}`)
+			}
+			if there("Secret", often) {
+				w.add(secret(name, map[string]string{"userdata": "pw-" + name}))
+			}
+		}
+		live := func(name, uid, spec string) {
+			w.add(`{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: "` + name + `", uid: ` + uid + `}, spec: {` + spec + `}}`)
+			w.settle(name)
+		}
+		live(first, "uid-first", neighbourSpec(rt, "first", names))
+		before := map[string]string{}
+		for _, res := range kindsOf {
+			for _, obj := range w.all(res, "") {
+				before[id(res, ns, obj.GetName())] = string(obj.GetUID()) + " " + obj.GetResourceVersion()
+			}
+		}
+		unharmed := func(when string) {
+			t.Helper()
+			for key, was := range before {
+				obj, there := w.objects[key]
+				if !there {
+					t.Errorf("%s: %s is gone; the Machines are %q and %q", when, key, first, second)
+				} else if is := string(obj.GetUID()) + " " + obj.GetResourceVersion(); is != was {
+					t.Errorf("%s: %s was written; the Machines are %q and %q", when, key, first, second)
+				}
+			}
+		}
+		live(second, "uid-second", neighbourSpec(rt, "second", names))
+		unharmed("while the second is made")
+		w.edit(kinds.Machines, second, func(obj *unstructured.Unstructured) {
+			obj.Object["spec"] = parse(t, `{apiVersion: v1, kind: X, spec: {`+neighbourSpec(rt, "changed", names)+`}}`).Object["spec"]
+		})
+		w.settle(second)
+		unharmed("while the second is changed")
+		w.deleteMachine(second)
+		for range 5 {
+			if w.get(kinds.Machines, second) != nil {
+				w.reconcile(second)
+			}
+		}
+		unharmed("while the second is deleted")
+		if o := w.reconcile(first); o.writes > 0 {
+			t.Errorf("the second has come and gone, and the first has to write %v", o.decision.Plan)
+		}
+	})
+}

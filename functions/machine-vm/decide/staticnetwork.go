@@ -18,7 +18,7 @@ func (v *view) staticNetwork() (string, bool) {
 	cidr := text(ns, "spec", "ipAllocation", "static", "ipv4CIDR")
 	prefix, err := netip.ParsePrefix(cidr)
 	if err != nil || !prefix.Addr().Is4() {
-		v.problem(networkFailed(fmt.Sprintf("NetworkNamespace %q has ipv4CIDR %q, which is no IPv4 network: correct it", v.in.NetworkNamespace.GetName(), cidr)))
+		v.problem(networkFailed(v.in.NetworkNamespace.GetName(), fmt.Sprintf("NetworkNamespace %q has ipv4CIDR %q, which is no IPv4 network: correct it", v.in.NetworkNamespace.GetName(), cidr)))
 		return "", false
 	}
 	gateway := text(ns, "spec", "ipAllocation", "static", "ipv4Gateway")

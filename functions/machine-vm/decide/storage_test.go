@@ -67,6 +67,7 @@ func TestDisks(t *testing.T) {
 		"DK-5 two boot disks":        {reason: "there can be one", spec: `disks: [{name: a, size: 1Gi, boot: true}, {name: b, size: 1Gi, boot: true}]`, ready: "False InvalidSpec"},
 		"DK-5 no size":               {reason: "nothing to ask for", spec: `disks: [{name: a}]`, ready: "False InvalidSpec"},
 		"DK-5 size zero":             {reason: "nothing to ask for", spec: `disks: [{name: a, size: 0}]`, ready: "False InvalidSpec"},
+		"DK-5 less than one byte":    {reason: "an API server rounds it up", spec: `disks: [{name: a, size: 1n}]`, ready: "False InvalidSpec"},
 		"DK-5 negative size":         {reason: "absurd", spec: `disks: [{name: a, size: "-5Gi"}]`, ready: "False InvalidSpec"},
 		"DK-5 unreadable size":       {reason: "the schema lets it pass", spec: `disks: [{name: a, size: "1e1.5"}]`, ready: "False InvalidSpec"},
 		"DK-5 upper case":            {reason: "KubeVirt refuses it after claims were made", spec: `disks: [{name: Data, size: 1Gi}]`, ready: "False InvalidSpec"},

@@ -97,6 +97,53 @@ func TestBootOrderOfALiveVM(t *testing.T) {
 	sees(t, "UP-3: the order", order(), "<nil> <nil>")
 }
 
+func TestAVirtualMachineThatWasEmptiedByHandBootsAgain(t *testing.T) {
+	for name, spec := range map[string]string{
+		"nothing stated":    `template: small, disks: [{name: data, size: 1Gi}], networks: [{name: eth0}]`,
+		"an order is":       `template: small, bootOrder: [network, disk], networks: [{name: eth0}]`,
+		"another boot disk": `template: small, disks: [{name: sys, size: 5Gi, boot: true}], networks: [{name: eth0}]`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.machine(spec)
+			w.settle("web")
+			before := w.must(kinds.VirtualMachines, "vm-web")
+			w.edit(kinds.VirtualMachines, "vm-web", func(vm *unstructured.Unstructured) {
+				for _, path := range [][]string{pathVolumes, pathNetworks, pathDisks, pathInterfaces} {
+					put(vm.Object, []any{}, append([]string{"spec", "template", "spec"}, path...)...)
+				}
+			})
+			w.settle("web")
+			after := w.must(kinds.VirtualMachines, "vm-web")
+			if !sameObject(withoutVersion(before), withoutVersion(after)) {
+				t.Errorf("before it was\n%v\nand is now\n%v", before.Object["spec"], after.Object["spec"])
+			}
+		})
+	}
+}
+
+func withoutVersion(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	bare := obj.DeepCopy()
+	bare.SetResourceVersion("")
+	bare.SetGeneration(0)
+	return bare
+}
+
+func TestADeviceNeverTakesTheBootNumberOfAnother(t *testing.T) {
+	w := newWorld(t)
+	w.machine(`template: small`)
+	w.settle("web")
+	w.respec(`template: small, disks: [{name: root}, {name: sys, size: 5Gi, boot: true}]`)
+	w.settle("web")
+	numbers := map[string]any{}
+	for _, d := range entries(w.must(kinds.VirtualMachines, "vm-web").Object, "spec", "template", "spec", "domain", "devices", "disks") {
+		numbers[text(d, "name")] = d["bootOrder"]
+	}
+	if fmt.Sprint(numbers["root"]) != "1" || numbers["sys"] != nil {
+		t.Errorf("the numbers are %v: root had 1 and keeps it until an order is stated", numbers)
+	}
+}
+
 func TestPower(t *testing.T) {
 	for name, c := range map[string]struct{ reason, spec, live, want string }{
 		"PW-1 absent":           {reason: "left as it is", live: `runStrategy: Halted`, want: "Halted <nil>"},
@@ -206,7 +253,7 @@ func TestTakeover(t *testing.T) {
 	sees(t, "the UID", after.GetAnnotations()[v1alpha1.AnnotationMachineUID], "uid-web")
 	sees(t, "the template's label", text(after.Object, "spec", "template", "metadata", "labels", v1alpha1.LabelMachine), "web")
 	sees(t, "what others noted", after.GetAnnotations()["somebody"], "else")
-	if _, made := after.GetAnnotations()[AnnotationInstallation]; made {
+	if _, made := after.GetAnnotations()[kind.AnnotationInstallation]; made {
 		t.Error("an adopted virtual machine is marked as made here: it could be collected as an orphan")
 	}
 	sees(t, "TK-9: the finalizers", strings.Join(w.must(kinds.Machines, "web").GetFinalizers(), " "), "machine.vitistack.io/finalizer machine.vitistack.io/cleanup")

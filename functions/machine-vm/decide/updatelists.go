@@ -92,7 +92,7 @@ func (m *merge) disk(v *view, d disk) {
 	}
 	device := named(m.list(pathDisks), d.name)
 	if device == nil {
-		m.append(pathDisks, map[string]any{"name": d.name, "disk": map[string]any{"bus": d.bus}})
+		m.append(pathDisks, m.numbered(v, word, map[string]any{"name": d.name, "disk": map[string]any{"bus": d.bus}}))
 		m.note(word)
 		return
 	}
@@ -150,7 +150,7 @@ func (m *merge) nic(v *view, n nic) {
 	}
 	face := named(m.list(pathInterfaces), n.name)
 	if face == nil {
-		m.append(pathInterfaces, map[string]any{"name": n.name, "model": n.model, "macAddress": n.mac, binding: map[string]any{}})
+		m.append(pathInterfaces, m.numbered(v, word, map[string]any{"name": n.name, "model": n.model, "macAddress": n.mac, binding: map[string]any{}}))
 		m.note(word)
 		return
 	}
@@ -232,6 +232,23 @@ func (m *merge) bootOrder(v *view) {
 			m.ordinal(n, order, nicWord(name))
 		}
 	}
+}
+
+// numbered gives a device that comes into a virtual machine of the function's own
+// the number that it would have in a new one, unless another device has it:
+// machines that were emptied by hand boot again.
+func (m *merge) numbered(v *view, word string, device map[string]any) map[string]any {
+	wanted, listed := v.bootOrder()[word]
+	if !listed || m.keep {
+		return device
+	}
+	for _, other := range slices.Concat(m.list(pathDisks), m.list(pathInterfaces)) {
+		if have, ok := number(other, "bootOrder"); ok && have == int64(wanted) { //nolint:gosec // a handful of devices
+			return device
+		}
+	}
+	device["bootOrder"] = int64(wanted) //nolint:gosec // a handful of devices
+	return device
 }
 
 func (m *merge) ordinal(device map[string]any, order map[string]uint, word string) {

@@ -20,9 +20,6 @@ import (
 
 // Annotations that are the function's own.
 const (
-	// AnnotationInstallation names the installation that made an object. It is
-	// reconcile.AnnotationInstallation, which a pure package cannot import.
-	AnnotationInstallation = "slipway.dev/installation"
 	// annotationWritten is, on a virtual machine, what the function has written
 	// of the Machine's statements; see words.
 	annotationWritten = "slipway.dev/written"
@@ -61,6 +58,8 @@ type view struct {
 	differences []string
 	// extraDisks and extraNics are devices beyond those of the Machine.
 	extraDisks, extraNics []string
+	// putOff is how many deletions wait for the next reconcile.
+	putOff int
 	// remembered: an address is from an earlier report.
 	remembered bool
 
@@ -123,18 +122,10 @@ func withoutSpec(obj *unstructured.Unstructured) *v1alpha1.Machine {
 	return machine
 }
 
-// ours tells whether the Machine is for KubeVirt, or has been while it was
-// made.
-func (v *view) ours() bool {
-	provider := v.provider()
+// Ours tells whether a Machine is for KubeVirt, or has been while it was made.
+func Ours(machine *unstructured.Unstructured) bool {
+	provider := firstOf(text(machine.Object, "spec", "provider"), text(machine.Object, "spec", "providerConfig", "name"))
 	return provider == "" || strings.EqualFold(provider, v1alpha1.ProviderKubevirt)
-}
-
-func (v *view) provider() string {
-	if provider := text(v.in.Machine.Object, "spec", "provider"); provider != "" {
-		return provider
-	}
-	return text(v.in.Machine.Object, "spec", "providerConfig", "name")
 }
 
 func (v *view) deleting() bool { return v.in.Machine.GetDeletionTimestamp() != nil }
@@ -144,7 +135,7 @@ func (v *view) concerned() bool {
 	if v.deleting() {
 		return v.hasFinalizer()
 	}
-	return v.ours()
+	return Ours(v.in.Machine)
 }
 
 func (v *view) problem(p Problem) {

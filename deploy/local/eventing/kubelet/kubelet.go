@@ -9,7 +9,8 @@
 // available when the adapter watches, since what changes before gives no event.
 //
 // The PingSource's adapter is one for all sources and is part of this process
-// anyway; its Deployment gets the status only. Other Deployments are left alone.
+// anyway; its Deployment gets the status only. A Deployment for whose container
+// there is a [Program] is run by that, in the same way. Others are left alone.
 package kubelet
 
 import (
@@ -50,14 +51,19 @@ const (
 	// available all the same, and how long its predecessor waits for it: a
 	// resource that does not exist is never watched.
 	patience = 5 * time.Second
-	// Adapters that end are started again, ever later.
+	// What ends is started again, ever later.
 	firstPause, lastPause = time.Second, 10 * time.Second
 )
 
-// Kubelet runs receive adapters.
+// Program is what a container would run: it acts by config, calls available when
+// it does its work, and returns when ctx is done.
+type Program func(ctx context.Context, config *rest.Config, available func()) error
+
+// Kubelet runs receive adapters and programs.
 type Kubelet struct {
 	ctx         context.Context
 	config      *rest.Config
+	programs    map[string]Program
 	client      kubernetes.Interface
 	deployments appslisters.DeploymentLister
 	log         *zap.Logger
@@ -68,7 +74,7 @@ type Kubelet struct {
 	wait sync.WaitGroup
 }
 
-// pod is a receive adapter at work.
+// pod is a program at work.
 type pod struct {
 	template string
 	cancel   context.CancelFunc
@@ -77,9 +83,10 @@ type pod struct {
 	once      sync.Once
 }
 
-// New makes a Kubelet whose adapters run until ctx is done.
-func New(ctx context.Context, config *rest.Config) *Kubelet {
-	return &Kubelet{ctx: ctx, config: config, pods: map[string]*pod{}}
+// New makes a Kubelet whose adapters, and programs by the name of their container,
+// run until ctx is done.
+func New(ctx context.Context, config *rest.Config, programs map[string]Program) *Kubelet {
+	return &Kubelet{ctx: ctx, config: config, programs: programs, pods: map[string]*pod{}}
 }
 
 // NewController is the constructor of the Kubelet's controller.
@@ -114,13 +121,20 @@ func (k *Kubelet) Reconcile(ctx context.Context, key string) error {
 		return err
 	}
 	owner := metav1.GetControllerOf(deployment)
+	program := k.programOf(deployment)
 	switch {
 	case owner != nil && owner.Kind == "ApiServerSource":
-		available, err := k.run(key, deployment)
+		env, err := environmentOf(deployment)
 		if err != nil {
 			return err
 		}
-		return k.writeStatus(ctx, deployment, available)
+		text, err := json.Marshal(env)
+		if err != nil {
+			return controller.NewPermanentError(err)
+		}
+		return k.writeStatus(ctx, deployment, k.run(key, deployment, string(text), k.receiver(env)))
+	case program != nil:
+		return k.writeStatus(ctx, deployment, k.run(key, deployment, "", program))
 	case namespace == environment.SystemNamespace && name == PingAdapter:
 		return k.writeStatus(ctx, deployment, true)
 	default:
@@ -128,28 +142,36 @@ func (k *Kubelet) Reconcile(ctx context.Context, key string) error {
 	}
 }
 
-// run starts the Deployment's receive adapter, in place of one of another
-// template, and tells whether it is available.
-func (k *Kubelet) run(key string, deployment *appsv1.Deployment) (bool, error) {
-	env, err := environmentOf(deployment)
-	if err != nil {
-		return false, err
+// programOf is the program in place of a Deployment's container, if there is one.
+func (k *Kubelet) programOf(deployment *appsv1.Deployment) Program {
+	containers := deployment.Spec.Template.Spec.Containers
+	if len(containers) != 1 {
+		return nil
 	}
+	return k.programs[containers[0].Name]
+}
+
+// receiver is the program of a receive adapter.
+func (k *Kubelet) receiver(env adapter.Environment) Program {
+	return func(ctx context.Context, config *rest.Config, available func()) error {
+		return adapter.Receive(ctx, adapter.Cluster{Config: config}, env, k.log, available)
+	}
+}
+
+// run starts the Deployment's program, in place of one of other settings, and tells
+// whether it is available.
+func (k *Kubelet) run(key string, deployment *appsv1.Deployment, settings string, program Program) bool {
 	account := deployment.Spec.Template.Spec.ServiceAccountName
 	if account == "" {
 		account = "default"
 	}
-	text, err := json.Marshal(env)
-	if err != nil {
-		return false, controller.NewPermanentError(err)
-	}
-	template := account + string(text)
+	template := account + settings
 
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before := k.pods[key]
 	if before != nil && before.template == template {
-		return before.isAvailable(), nil
+		return before.isAvailable()
 	}
 	ctx, cancel := context.WithCancel(k.ctx)
 	after := &pod{template: template, cancel: cancel, available: make(chan struct{})}
@@ -165,8 +187,8 @@ func (k *Kubelet) run(key string, deployment *appsv1.Deployment) (bool, error) {
 		})
 	}
 	time.AfterFunc(patience, available)
-	k.wait.Go(func() { k.keepRunning(ctx, key, k.as(deployment.Namespace, account), env, available) })
-	return false, nil
+	k.wait.Go(func() { k.keepRunning(ctx, key, k.as(deployment.Namespace, account), program, available) })
+	return false
 }
 
 func (p *pod) isAvailable() bool {
@@ -188,16 +210,16 @@ func (k *Kubelet) as(namespace, account string) *rest.Config {
 	return config
 }
 
-// keepRunning runs an adapter, and again when it ends.
-func (k *Kubelet) keepRunning(ctx context.Context, key string, config *rest.Config, env adapter.Environment, watching func()) {
+// keepRunning runs a program, and again when it ends.
+func (k *Kubelet) keepRunning(ctx context.Context, key string, config *rest.Config, program Program, available func()) {
 	pause := firstPause
 	for {
 		started := time.Now()
-		err := adapter.Receive(ctx, adapter.Cluster{Config: config}, env, k.log, watching)
+		err := program(ctx, config, available)
 		if ctx.Err() != nil {
 			return
 		}
-		k.log.Warn("a receive adapter ended", zap.String("deployment", key), zap.Error(err))
+		k.log.Warn("a program ended", zap.String("deployment", key), zap.Error(err))
 		if time.Since(started) > lastPause {
 			pause = firstPause
 		}

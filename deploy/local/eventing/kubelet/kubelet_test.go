@@ -39,7 +39,7 @@ func TestAnAdapterGetsWhatItsContainerWouldFind(t *testing.T) {
 }
 
 func TestAnAdapterActsAsItsServiceAccount(t *testing.T) {
-	k := New(t.Context(), &rest.Config{Host: "https://api"})
+	k := New(t.Context(), &rest.Config{Host: "https://api"}, nil)
 	got := k.as("ns", "source").Impersonate
 	want := rest.ImpersonationConfig{
 		UserName: "system:serviceaccount:ns:source",

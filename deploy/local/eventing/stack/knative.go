@@ -75,12 +75,12 @@ func injected(ctx context.Context, config *rest.Config, log *zap.Logger) (contex
 
 // assemble constructs everything of Knative; nothing runs yet. The context must
 // come from injected.
-func assemble(ctx context.Context, config *rest.Config, informers []controller.Informer, functions *function.Activator, reporter *report.Reporter, capacity int) (*knative, error) {
+func assemble(ctx context.Context, config *rest.Config, informers []controller.Informer, programs map[string]kubelet.Program, functions *function.Activator, reporter *report.Reporter, capacity int) (*knative, error) {
 	log := logging.FromContext(ctx).Desugar()
 	controller.DefaultThreadsPerController = threads
 	watcher := cminformer.NewInformedWatcher(kubeclient.Get(ctx), environment.SystemNamespace)
 
-	k := &knative{informers: informers, watcher: watcher, kubelet: kubelet.New(ctx, config)}
+	k := &knative{informers: informers, watcher: watcher, kubelet: kubelet.New(ctx, config, programs)}
 	triggers := triggerinformer.Get(ctx).Lister()
 	k.table = channel.NewTable(channel.Options{
 		Dispatcher: kncloudevents.NewDispatcher(eventingtls.NewDefaultClientConfig(), nil),

@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-dev/slipway/deploy/local/eventing/environment"
 	"github.com/slipway-dev/slipway/deploy/local/eventing/fixture"
 	"github.com/slipway-dev/slipway/deploy/local/eventing/function"
+	"github.com/slipway-dev/slipway/deploy/local/eventing/kubelet"
 	"github.com/slipway-dev/slipway/deploy/local/eventing/names"
 	"github.com/slipway-dev/slipway/deploy/local/eventing/report"
 )
@@ -91,7 +92,11 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	k, err := assemble(inner, o.Config, append(informers, functions.Informer()), activator, o.Report, o.Capacity)
+	programs, err := programs(o)
+	if err != nil {
+		return err
+	}
+	k, err := assemble(inner, o.Config, append(informers, functions.Informer()), programs, activator, o.Report, o.Capacity)
 	if err != nil {
 		return err
 	}
@@ -154,22 +159,12 @@ func run(ctx, inner context.Context, stop context.CancelFunc, o Options, p parts
 			failed <- err
 		}
 	})
-	sources, stopSources := context.WithCancel(ctx)
-	defer stopSources()
-	if o.AdapterConfig != "" {
-		wait.Go(func() {
-			if err := runAdapter(sources, o); err != nil {
-				failed <- err
-			}
-		})
-	}
 
 	var err error
 	select {
 	case <-ctx.Done():
 	case err = <-failed:
 	}
-	stopSources()
 	draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
 	defer cancel()
 	if left := p.knative.table.Stop(draining); left > 0 {
@@ -182,17 +177,32 @@ func run(ctx, inner context.Context, stop context.CancelFunc, o Options, p parts
 	return err
 }
 
-// runAdapter runs what is a Deployment of its own in a cluster.
-func runAdapter(ctx context.Context, o Options) error {
+// sourceAdapter is the container of sources/adapter's Deployment.
+const sourceAdapter = "source-adapter"
+
+// programs are what runs in this process in place of containers.
+func programs(o Options) (map[string]kubelet.Program, error) {
+	if o.AdapterConfig == "" {
+		return nil, nil
+	}
 	config, err := adapter.Load(o.AdapterConfig, func(string) string { return "" })
 	if err != nil {
-		return err
+		return nil, err
 	}
-	source, err := adapter.New(config, o.Log)
-	if err != nil {
-		return err
-	}
-	return source.Run(ctx, adapter.Cluster{Config: o.Config})
+	return map[string]kubelet.Program{sourceAdapter: func(ctx context.Context, account *rest.Config, available func()) error {
+		source, err := adapter.New(config, o.Log)
+		if err != nil {
+			return err
+		}
+		go func() {
+			select {
+			case <-ctx.Done():
+			case <-source.Begun():
+				available()
+			}
+		}()
+		return source.Run(ctx, adapter.Cluster{Config: account})
+	}}, nil
 }
 
 // listen opens the one port of this process.

@@ -1,0 +1,40 @@
+package decide
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/slipway-dev/slipway/shared/fault"
+)
+
+// messageMax bounds what a status says of one thing.
+const messageMax = 256
+
+// lacking says which right is missing, or what else a server refused.
+func lacking(f *fault.Fault) string {
+	if f.Code != http.StatusForbidden {
+		return fmt.Sprintf("the API server refuses to %s: %s", f.Call, f.Message)
+	}
+	who := "your account"
+	if f.Cluster != Management {
+		who = "the account in the kubeconfig"
+	}
+	return fmt.Sprintf("missing right: %s may not %s", who, f.Call)
+}
+
+// clip makes a text one line of at most messageMax bytes, without cutting a
+// character in two.
+func clip(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	if len(text) <= messageMax {
+		return text
+	}
+	const dots = "..."
+	cut := messageMax - len(dots)
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + dots
+}

@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+const limit = 10_000
+
+func boundedClient(t *testing.T, do http.HandlerFunc) (*Client, *atomic.Int32) {
+	t.Helper()
+	text, asked := apiServer(t, do)
+	set := newSet(t)
+	set.RemoteAnswer = limit
+	return connected(t, set.View(), "east", text), asked
+}
+
+func TestAnAnswerThatIsTooLargeIsNotRead(t *testing.T) {
+	blank := strings.Repeat(" ", 1000)
+	for name, c := range map[string]struct {
+		reason string
+		do     http.HandlerFunc
+		want   error
+	}{
+		"small": {reason: "an object like any other", do: namespace},
+		"of the largest size": {reason: "the bound itself is allowed", do: func(w http.ResponseWriter, _ *http.Request) {
+			content := `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}}`
+			_, _ = io.WriteString(w, content+strings.Repeat(" ", limit-len(content)))
+		}},
+		"declared": {reason: "not a byte is read", want: ErrAnswerTooLarge, do: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "10000000")
+			_, _ = io.WriteString(w, blank)
+		}},
+		"endless": {reason: "it is cut off", want: ErrAnswerTooLarge, do: func(w http.ResponseWriter, r *http.Request) {
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, blank)
+			}
+		}},
+		"packed": {reason: "what counts is what it unpacks to", want: ErrAnswerTooLarge, do: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			packed := gzip.NewWriter(w)
+			for range 1000 {
+				_, _ = io.WriteString(packed, blank)
+			}
+			_ = packed.Close()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, _ := boundedClient(t, c.do)
+			if err := get(WithMemory(t.Context()), client); !errors.Is(err, c.want) {
+				t.Errorf("%s: got %v, want %v", c.reason, err, c.want)
+			}
+		})
+	}
+}
+
+func TestAnUntrustedClusterIsAskedOnceWhateverItSays(t *testing.T) {
+	for name, do := range map[string]http.HandlerFunc{
+		"later": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "5")
+			w.WriteHeader(http.StatusTooManyRequests)
+		},
+		"broken": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+		"broken off": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, "{")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client, asked := boundedClient(t, do)
+			started := time.Now()
+			if err := get(t.Context(), client); err == nil {
+				t.Error("there is no error")
+			}
+			if took := time.Since(started); took > 3*time.Second || asked.Load() != 1 {
+				t.Errorf("it was asked %d times in %s", asked.Load(), took)
+			}
+		})
+	}
+}
+
+func TestClustersWithoutABoundShareNoConnectionWithThoseThatHaveOne(t *testing.T) {
+	text, _ := apiServer(t, namespace)
+	free, bound := newSet(t), newSet(t)
+	bound.RemoteAnswer = limit
+	if connected(t, free, "east", text) == connected(t, bound, "east", text) {
+		t.Error("the bound of one counts for both, or for none")
+	}
+}

@@ -1,0 +1,313 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/deploy/local/stack"
+)
+
+const (
+	// convergence is how long all Machines may take.
+	convergence = 30 * time.Minute
+	// stillness is how long nobody may write before everything counts as settled.
+	stillness = 5 * time.Second
+	// creators is how many Machines are created at once.
+	creators = 10
+)
+
+// spreadReport is what Machines spread over several clusters cost. Sizes are bytes.
+type spreadReport struct {
+	Machines int `json:"machines"`
+	Clusters int `json:"clusters"`
+	// AllReady is from the first Machine's creation until the last one is Ready,
+	// Settled until the function's last write.
+	AllReady time.Duration `json:"allReadyNs"`
+	Settled  time.Duration `json:"settledNs"`
+	Resync   time.Duration `json:"resyncNs"`
+	// Left are the Machines that are not Ready at the end; the rest counts what
+	// went wrong on the way.
+	Left        []string `json:"left"`
+	DeadLetters int      `json:"deadLetters"`
+	Crashes     int      `json:"crashes"`
+	Retries     int      `json:"retries"`
+	Reconciles  int      `json:"reconciles"`
+	// Writes are the function's, by resource: those that changed something;
+	// Refused are those that an API server did not accept, by code.
+	Writes       map[string]int   `json:"writes"`
+	Refused      map[string]int   `json:"refused"`
+	ResyncWrites int              `json:"resyncWrites"`
+	Peak         map[string]int64 `json:"peakResidentBytes"`
+}
+
+// spreadMachines lets many Machines converge on several clusters in the local stack,
+// and then asks for a resync, which must find nothing to write.
+func spreadMachines(ctx context.Context, root string, count, clusters int) (*spreadReport, error) {
+	dir, err := os.MkdirTemp("", "slipway-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	lines := &transcript{}
+	s, err := stack.Start(ctx, stack.Options{Root: root, Data: dir, Clusters: clusters, Audit: true, Idle: time.Hour, Out: lines, Progress: os.Stderr})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Stop()
+	r := &spreadReport{Machines: count, Clusters: clusters}
+	started := time.Now()
+	if err := createMachines(ctx, s, count); err != nil {
+		return nil, err
+	}
+	if err := allReady(ctx, s, count); err != nil {
+		r.Left = []string{err.Error()}
+	}
+	r.AllReady = time.Since(started)
+	last, err := still(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	r.Settled = last.Sub(started)
+	if r.Writes, r.Refused, err = writes(s, time.Time{}); err != nil {
+		return nil, err
+	}
+	resync := time.Now()
+	if err := s.Resync(ctx); err != nil {
+		return nil, err
+	}
+	lastPage, err := lines.awaitResync(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r.Resync = lastPage.Sub(resync)
+	if _, err := still(ctx, s); err != nil {
+		return nil, err
+	}
+	after, refused, err := writes(s, resync)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range slices.Concat(slices.Collect(maps.Values(after)), slices.Collect(maps.Values(refused))) {
+		r.ResyncWrites += n
+	}
+	left, err := notReady(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	r.Left = append(r.Left, left...)
+	lines.count(r)
+	r.Peak, err = peaks(s, lines)
+	return r, err
+}
+
+func createMachines(ctx context.Context, s *stack.Stack, count int) error {
+	slots := make(chan struct{}, creators)
+	errs := make([]error, count)
+	var wait sync.WaitGroup
+	for i := range count {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			obj := machine(fmt.Sprintf("spread-%04d", i))
+			if len(s.Remotes) > 0 {
+				_ = unstructured.SetNestedField(obj.Object, s.Remotes[i%len(s.Remotes)].Name, "spec", "kubevirtConfigRef")
+			}
+			_, errs[i] = s.Client.Resource(machines).Namespace("default").Create(ctx, obj, metav1.CreateOptions{})
+		})
+	}
+	wait.Wait()
+	return cmp.Or(errs...)
+}
+
+// allReady waits until so many Machines are Ready.
+func allReady(ctx context.Context, s *stack.Stack, count int) error {
+	ctx, cancel := context.WithTimeout(ctx, convergence)
+	defer cancel()
+	ready := map[string]bool{}
+	for ctx.Err() == nil {
+		watch, err := s.Client.Resource(machines).Namespace("default").Watch(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for event := range watch.ResultChan() {
+			if obj, ok := event.Object.(*unstructured.Unstructured); ok {
+				ready[obj.GetName()] = isReady(obj)
+			}
+			n := 0
+			for _, is := range ready {
+				if is {
+					n++
+				}
+			}
+			if n == count {
+				watch.Stop()
+				return nil
+			}
+		}
+	}
+	return fmt.Errorf("not all Machines were Ready within %s", convergence)
+}
+
+func isReady(obj *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(item any) bool {
+		c, ok := item.(map[string]any)
+		return ok && c["type"] == "Ready" && c["status"] == "True"
+	})
+}
+
+func notReady(ctx context.Context, s *stack.Stack) ([]string, error) {
+	list, err := s.Client.Resource(machines).Namespace("default").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var left []string
+	for i := range list.Items {
+		if !isReady(&list.Items[i]) {
+			left = append(left, list.Items[i].GetName())
+		}
+	}
+	return left, nil
+}
+
+// transcript keeps what the stack prints.
+type transcript struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (o *transcript) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *transcript) lines() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Split(o.b.String(), "\n")
+}
+
+var (
+	resyncPage = regexp.MustCompile(`event +machine-vm +resync -> (\d+)`)
+	processUp  = regexp.MustCompile(`process +(\S+) +ready .*\(pid (\d+)\)`)
+)
+
+// awaitResync waits for the end of the chain of pages, when no other comes, and
+// returns when the last one was answered.
+func (o *transcript) awaitResync(ctx context.Context) (time.Time, error) {
+	pages := func() int {
+		n := 0
+		for _, line := range o.lines() {
+			if resyncPage.MatchString(line) {
+				n++
+			}
+		}
+		return n
+	}
+	before, since := pages(), time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return since, ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+		now := pages()
+		if now != before {
+			before, since = now, time.Now()
+		}
+		if time.Since(since) > stillness {
+			return since, nil
+		}
+	}
+}
+
+func (o *transcript) count(r *spreadReport) {
+	for _, line := range o.lines() {
+		switch {
+		case strings.Contains(line, "  DEAD  "):
+			r.DeadLetters++
+		case strings.Contains(line, "crashed"):
+			r.Crashes++
+		case strings.Contains(line, "  event  ") && strings.Contains(line, " -> 503 "):
+			r.Retries++
+		case strings.Contains(line, "  reconcile machine-vm"):
+			r.Reconciles++
+		}
+	}
+}
+
+// peaks are the largest resident sizes of the processes.
+func peaks(s *stack.Stack, lines *transcript) (map[string]int64, error) {
+	pids := s.Pids()
+	for _, line := range lines.lines() {
+		if found := processUp.FindStringSubmatch(line); found != nil {
+			pid, err := strconv.Atoi(found[2])
+			if err != nil {
+				return nil, err
+			}
+			pids[found[1]] = append(pids[found[1]], pid)
+		}
+	}
+	peak := map[string]int64{}
+	for name, all := range pids {
+		for _, pid := range all {
+			size, err := memory(pid, "VmHWM:")
+			if errors.Is(err, os.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			peak[name] = max(peak[name], size)
+		}
+	}
+	return peak, nil
+}
+
+func (r *spreadReport) print(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	line := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	each := func(n int) string {
+		return fmt.Sprintf("%d (%.2f for each Machine)", n, float64(n)/float64(r.Machines))
+	}
+	line(fmt.Sprintf("%d Machines over %d clusters", r.Machines, r.Clusters), "")
+	line("all Ready after", "%.1f s (%.1f Machines/s)", r.AllReady.Seconds(), float64(r.Machines)/r.AllReady.Seconds())
+	line("last write of the function after", "%.1f s", r.Settled.Seconds())
+	line("not Ready at the end", "%d %s", len(r.Left), strings.Join(r.Left, ", "))
+	line("dead letters, crashes, answers 503", "%d, %d, %d", r.DeadLetters, r.Crashes, r.Retries)
+	line("reconciles", "%s", each(r.Reconciles))
+	total := 0
+	for _, what := range slices.Sorted(maps.Keys(r.Writes)) {
+		line("  "+what, "%s", each(r.Writes[what]))
+		total += r.Writes[what]
+	}
+	line("writes", "%s", each(total))
+	for _, what := range slices.Sorted(maps.Keys(r.Refused)) {
+		line("  refused: "+what, "%s", each(r.Refused[what]))
+	}
+	line("a resync of all", "%.1f s, %d writes", r.Resync.Seconds(), r.ResyncWrites)
+	for _, name := range slices.Sorted(maps.Keys(r.Peak)) {
+		line("peak resident, "+name, "%.0f MiB", float64(r.Peak[name])/(1<<20))
+	}
+	_ = w.Flush()
+}
