@@ -2,9 +2,24 @@ package fault
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 )
+
+// HTTP status codes that decisions know. Package net/http has them too, but
+// decisions stay away from it.
+const (
+	Unauthorized       = 401
+	Forbidden          = 403
+	badGateway         = 502
+	serviceUnavailable = 503
+	gatewayTimeout     = 504
+)
+
+// texts are the words that belong to status codes.
+var texts = map[int]string{
+	badGateway: " Bad Gateway", serviceUnavailable: " Service Unavailable", gatewayTimeout: " Gateway Timeout",
+	Forbidden: " Forbidden", 429: " Too Many Requests", 500: " Internal Server Error",
+}
 
 // causes tell the ways in which a server does not answer apart, by words that Go's
 // network packages use. The first that fits counts.
@@ -33,10 +48,10 @@ var causes = []struct{ contains, says string }{
 func (f *Fault) Cause() string {
 	switch code := f.Answered(); code {
 	case 0:
-	case http.StatusUnauthorized:
+	case Unauthorized:
 		return "it does not accept the credentials of the kubeconfig (401 Unauthorized)"
 	default:
-		return fmt.Sprintf("it answers %d %s", code, http.StatusText(code))
+		return fmt.Sprintf("it answers %d%s", code, texts[code])
 	}
 	for _, known := range causes {
 		if strings.Contains(f.Message, known.contains) {
@@ -52,7 +67,7 @@ func (f *Fault) Answered() int {
 	if f.Code != 0 {
 		return f.Code
 	}
-	for _, code := range []int{http.StatusUnauthorized, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout} {
+	for _, code := range []int{Unauthorized, badGateway, serviceUnavailable, gatewayTimeout} {
 		if strings.Contains(f.Message, fmt.Sprintf("answered %d ", code)) {
 			return code
 		}

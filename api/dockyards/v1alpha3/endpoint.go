@@ -1,8 +1,8 @@
 package v1alpha3
 
 import (
-	"net"
 	"strconv"
+	"strings"
 )
 
 // Valid tells whether the endpoint is known: a zero struct says nothing.
@@ -14,5 +14,9 @@ func (e ClusterAPIEndpoint) URL() string {
 	if !e.Valid() {
 		return ""
 	}
-	return "https://" + net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port)))
+	host := e.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return "https://" + host + ":" + strconv.Itoa(int(e.Port))
 }

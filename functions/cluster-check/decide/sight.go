@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -87,7 +86,7 @@ func (s Sight) Connected() Verdict {
 		return Verdict{Result: Failed, Reason: v1alpha1.ReasonKubeconfigInvalid, Message: s.Connection.Message}
 	case s.Connection.Refused != "":
 		return Verdict{Result: Failed, Reason: v1alpha1.ReasonSecretNotFound, Message: s.Connection.Message}
-	case s.Unreachable != nil && s.Unreachable.Answered() == http.StatusUnauthorized:
+	case s.Unreachable != nil && s.Unreachable.Answered() == fault.Unauthorized:
 		return Verdict{
 			Result: Failed, Reason: v1alpha1.ReasonUnauthorized,
 			Message: s.server() + ": " + s.Unreachable.Cause() + ": put a valid token or client certificate there",

@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -14,7 +13,7 @@ const messageMax = 256
 
 // lacking says which right is missing, or what else a server refused.
 func lacking(f *fault.Fault) string {
-	if f.Code != http.StatusForbidden {
+	if f.Code != fault.Forbidden {
 		return fmt.Sprintf("the API server refuses to %s: %s", f.Call, f.Message)
 	}
 	who := "your account"
