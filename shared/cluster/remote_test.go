@@ -177,7 +177,7 @@ func TestThePoolIsBounded(t *testing.T) {
 
 func TestARemoteClusterLeavesTimeToTellOfIt(t *testing.T) {
 	release := make(chan struct{})
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {
 		case <-release:
 		case <-r.Context().Done():

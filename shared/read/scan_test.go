@@ -21,7 +21,7 @@ import (
 )
 
 // scanned scans ConfigMaps of a server that answers by a function.
-func scanned(t *testing.T, b Bounds, do http.HandlerFunc) (names []string, complete bool, err error, asked int, r *Reader) {
+func scanned(t *testing.T, b Bounds, do http.HandlerFunc) (names []string, complete bool, asked int, r *Reader, err error) {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		asked++
@@ -45,7 +45,7 @@ func scanned(t *testing.T, b Bounds, do http.HandlerFunc) (names []string, compl
 	for i := range kept {
 		names = append(names, kept[i].GetName())
 	}
-	return names, complete, err, asked, r
+	return names, complete, asked, r, err
 }
 
 func page(more string, names ...string) string {
@@ -101,7 +101,7 @@ func TestScan(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			calls := 0
-			names, complete, err, asked, r := scanned(t, Bounds{Page: 2, Objects: 4, Fields: "metadata.name=x"}, func(w http.ResponseWriter, req *http.Request) {
+			names, complete, asked, r, err := scanned(t, Bounds{Page: 2, Objects: 4, Fields: "metadata.name=x"}, func(w http.ResponseWriter, req *http.Request) {
 				if calls++; req.FormValue("limit") != strconv.Itoa(2) || req.FormValue("labelSelector") != "a=b" || req.FormValue("fieldSelector") != "metadata.name=x" {
 					t.Errorf("it is asked for %s", req.URL)
 				}

@@ -78,6 +78,15 @@ func (h *Host) onlyLocal() bool {
 	return !slices.ContainsFunc(h.spec.Children, func(children Children) bool { return !children.Local })
 }
 
+// suspect reports whether a child was made by the installation, for an owner that is
+// not among those known.
+func (c Children) suspect(child *unstructured.Unstructured, installation string, owners map[Key]string) bool {
+	owner, uid, made, ok := c.Owner(child)
+	ours := ok && (c.Local || made == installation) && uid != "" && child.GetDeletionTimestamp() == nil
+	mode, set := child.GetAnnotations()[AnnotationMode]
+	return ours && owners[owner] != uid && (!set || mode == string(ModeApply))
+}
+
 // orphans are those on one cluster.
 func (h *Host) orphans(ctx context.Context, reader *read.Reader, name, installation string, owners map[Key]string) ([]plan.Entry, error) {
 	var doomed []plan.Entry
@@ -87,9 +96,7 @@ func (h *Host) orphans(ctx context.Context, reader *read.Reader, name, installat
 		}
 		var suspects []*unstructured.Unstructured
 		_, err := reader.Each(ctx, name, children.Resource, children.Selector, func(child *unstructured.Unstructured) {
-			owner, uid, made, ok := children.Owner(child)
-			ours := ok && (children.Local || made == installation) && uid != "" && child.GetDeletionTimestamp() == nil
-			if mode, set := child.GetAnnotations()[AnnotationMode]; ours && owners[owner] != uid && (!set || mode == string(ModeApply)) {
+			if children.suspect(child, installation, owners) {
 				suspects = append(suspects, child.DeepCopy())
 			}
 		})

@@ -27,10 +27,10 @@ var (
 	}
 )
 
-// hiddenAnnotations are no business of a template.
+// Annotations that are no business of a template.
 const (
 	lastApplied   = "kubectl.kubernetes.io/last-applied-configuration"
-	slipwayDomain = "slipway.dev"
+	slipwayDomain = "slipway.dev" //nolint:gosec // the domain of annotations, no credential
 )
 
 // ProjectCluster is what a template sees of a Cluster, as canonical JSON.

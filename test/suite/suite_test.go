@@ -75,7 +75,7 @@ func TestRightsAreThoseOfTheDeclaration(t *testing.T) {
 
 func TestTheProxyHoldsRefusesAndShowsACertificateOfItsOwn(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.WriteString(w, r.Header.Get("Authorization"))
+		_, _ = io.WriteString(w, r.Header.Get("Authorization")) //nolint:gosec // read by this test alone
 	}))
 	defer server.Close()
 	p := NewProxy(t, &rest.Config{Host: server.URL})

@@ -6,7 +6,7 @@ import (
 	provisioner "github.com/slipway-dev/slipway/functions/nodepool-provisioner"
 )
 
-func skipped(t *testing.T) { suit.CheckManifest(t) }
+func TestTheGeneratedRolesGrantWhatIsDeclared(t *testing.T) { suit.CheckManifest(t) }
 
 func TestNoGrantIsOfEverything(t *testing.T) {
 	for _, grant := range provisioner.DefaultSpec().Grants {

@@ -113,21 +113,29 @@ func (p *player) pool(ctx context.Context, pool pool) error {
 		}
 		current = append(current, *machine)
 	}
+	if err := p.replace(ctx, pool, template, current, outdated); err != nil {
+		return err
+	}
+	if err := p.dropSets(ctx, pool); err != nil {
+		return err
+	}
+	return p.say(ctx, pool.kind, pool.owner, p.poolStatus(pool))
+}
+
+// replace boots the machines of today's state, then lets the others go.
+func (p *player) replace(ctx context.Context, pool pool, template *unstructured.Unstructured, current, outdated []unstructured.Unstructured) error {
 	for i := range current[:pool.replicas] {
 		if err := p.boot(ctx, pool, template, &current[i]); err != nil {
 			return err
 		}
 	}
 	for _, machine := range slices.Concat(outdated, current[pool.replicas:]) {
-		err := p.client.Resource(p.machines).Namespace(namespace).Delete(ctx, machine.GetName(), metav1.DeleteOptions{})
+		err := p.client.Resource(p.machines).Namespace(pool.owner.GetNamespace()).Delete(ctx, machine.GetName(), metav1.DeleteOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
 	}
-	if err := p.dropSets(ctx, pool); err != nil {
-		return err
-	}
-	return p.say(ctx, pool.kind, pool.owner, p.poolStatus(pool))
+	return nil
 }
 
 func (p *player) poolStatus(pool pool) map[string]any {
