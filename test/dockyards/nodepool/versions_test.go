@@ -69,7 +69,7 @@ func definitions(ctx context.Context) ([]*unstructured.Unstructured, error) {
 		case strings.HasSuffix(name, ".bootstrap.cluster.x-k8s.io"):
 			rename(definition, "v1alpha3", here.bootstrap[0])
 			serve(definition, here.bootstrap)
-		case strings.HasSuffix(name, "s.cluster.x-k8s.io") && strings.Count(name, ".") == 2:
+		case groupOf(definition) == dockyards.CAPIClusters.Group:
 			serve(definition, here.capi)
 		}
 	}
@@ -83,6 +83,11 @@ var wanted = []string{
 	"talosconfigtemplates.bootstrap.cluster.x-k8s.io", "talosconfigs.bootstrap.cluster.x-k8s.io",
 	"taloscontrolplanes.controlplane.cluster.x-k8s.io", "datavolumes.cdi.kubevirt.io", "datasources.cdi.kubevirt.io",
 	"network-attachment-definitions.k8s.cni.cncf.io",
+}
+
+func groupOf(definition *unstructured.Unstructured) string {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	return group
 }
 
 func versionsOf(definition *unstructured.Unstructured, change func(version map[string]any)) {
