@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/slipway-dev/slipway/test/providers/controller"
@@ -36,5 +37,5 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return fmt.Errorf("cannot read kubeconfig %q: %w", *kubeconfig, err)
 	}
-	return controller.Run(ctx, config, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	return controller.Run(ctx, config, metav1.NamespaceAll, slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 }

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		Objects: definitions,
 		Kinds: []kind.Resource{
 			dockyards.NodePools, dockyards.Clusters, dockyards.Releases, inState(capis), dockyards.KubevirtMachineTemplates, configTemplates,
-			dockyards.TalosControlPlanes, deployments, sets, dockyards.KubevirtMachines, configs, dockyards.DataSources, dockyards.DataVolumes,
+			dockyards.TalosControlPlanes, deployments, sets, machines, dockyards.KubevirtMachines, configs, dockyards.DataSources, dockyards.DataVolumes,
 			dockyards.NetworkAttachmentDefinitions,
 		},
 	})

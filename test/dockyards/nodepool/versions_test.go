@@ -41,6 +41,7 @@ var (
 	sets            = narrowed(dockyards.MachineSets, here.capi[0])
 	configTemplates = narrowed(dockyards.TalosConfigTemplates, here.bootstrap[0])
 	configs         = narrowed(dockyards.TalosConfigs, here.bootstrap[0])
+	machines        = kind.Resource{Group: dockyards.CAPIClusters.Group, Versions: here.capi[:1], Kind: "Machine", Plural: "machines", Namespaced: true}
 )
 
 func chosen() platform {
@@ -79,6 +80,7 @@ func definitions(ctx context.Context) ([]*unstructured.Unstructured, error) {
 // wanted are the definitions of kinds that the tests use.
 var wanted = []string{
 	"clusters.cluster.x-k8s.io", "machinedeployments.cluster.x-k8s.io", "machinesets.cluster.x-k8s.io",
+	"machines.cluster.x-k8s.io", "kubevirtclusters.infrastructure.cluster.x-k8s.io",
 	"kubevirtmachinetemplates.infrastructure.cluster.x-k8s.io", "kubevirtmachines.infrastructure.cluster.x-k8s.io",
 	"talosconfigtemplates.bootstrap.cluster.x-k8s.io", "talosconfigs.bootstrap.cluster.x-k8s.io",
 	"taloscontrolplanes.controlplane.cluster.x-k8s.io", "datavolumes.cdi.kubevirt.io", "datasources.cdi.kubevirt.io",

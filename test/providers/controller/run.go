@@ -38,9 +38,9 @@ type player struct {
 	queue  workqueue.TypedRateLimitingInterface[key]
 }
 
-// Run plays the providers until the context ends. The API server has to serve all
-// their kinds, and dockyards.io, already.
-func Run(ctx context.Context, config *rest.Config, log *slog.Logger) error {
+// Run plays the providers in a namespace, or in all if it is empty, until the context
+// ends. The API server has to serve all their kinds, and dockyards.io, already.
+func Run(ctx context.Context, config *rest.Config, namespace string, log *slog.Logger) error {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	config.UserAgent = FieldManager
@@ -63,7 +63,7 @@ func Run(ctx context.Context, config *rest.Config, log *slog.Logger) error {
 		),
 	}
 	defer p.queue.ShutDown()
-	factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 0)
+	factory := dynamicinformer.NewFilteredDynamicSharedInformerFactory(client, 0, namespace, nil)
 	if err := p.watch(factory); err != nil {
 		return err
 	}
