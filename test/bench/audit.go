@@ -32,14 +32,18 @@ type audited struct {
 	Received time.Time `json:"requestReceivedTimestamp"`
 }
 
-// accounts are who machine-vm is on the supervisor and on target clusters.
-var accounts = []string{
-	"system:serviceaccount:" + stack.Namespace + ":machine-vm",
-	"system:serviceaccount:" + stack.Namespace + ":slipway",
+// accounts are who functions are on the supervisor and on target clusters.
+func accounts(functions []string) []string {
+	all := []string{"system:serviceaccount:" + stack.Namespace + ":slipway"}
+	for _, name := range functions {
+		all = append(all, "system:serviceaccount:"+stack.Namespace+":"+name)
+	}
+	return all
 }
 
-// audit gives every write of the function, on every cluster.
-func audit(s *stack.Stack, each func(cluster string, line audited)) error {
+// audit gives every write of the functions, on every cluster.
+func audit(s *stack.Stack, functions []string, each func(cluster string, line audited)) error {
+	who := accounts(functions)
 	dirs := map[string]string{"supervisor": s.Cluster.Dir}
 	for _, remote := range s.Remotes {
 		dirs["target"+remote.Name] = remote.Cluster.Dir
@@ -65,7 +69,7 @@ func audit(s *stack.Stack, each func(cluster string, line audited)) error {
 				_ = file.Close()
 				return fmt.Errorf("cannot read the audit log: %w", err)
 			}
-			if slices.Contains(accounts, line.User.Username) && !strings.Contains(line.RequestURI, "dryRun=All") {
+			if slices.Contains(who, line.User.Username) && !strings.Contains(line.RequestURI, "dryRun=All") {
 				each(where, line)
 			}
 		}
@@ -74,10 +78,10 @@ func audit(s *stack.Stack, each func(cluster string, line audited)) error {
 	return nil
 }
 
-// writes counts the function's writes since a time.
-func writes(s *stack.Stack, since time.Time) (done, refused map[string]int, err error) {
+// writes counts the functions' writes since a time.
+func writes(s *stack.Stack, functions []string, since time.Time) (done, refused map[string]int, err error) {
 	done, refused = map[string]int{}, map[string]int{}
-	err = audit(s, func(cluster string, line audited) {
+	err = audit(s, functions, func(cluster string, line audited) {
 		if line.Received.Before(since) {
 			return
 		}
@@ -94,14 +98,14 @@ func writes(s *stack.Stack, since time.Time) (done, refused map[string]int, err 
 	return done, refused, err
 }
 
-// still waits until the function has not written for a while, and returns when it
+// still waits until the functions have not written for a while, and returns when they
 // did last.
-func still(ctx context.Context, s *stack.Stack) (time.Time, error) {
+func still(ctx context.Context, s *stack.Stack, functions []string) (time.Time, error) {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	for {
 		var last time.Time
-		if err := audit(s, func(_ string, line audited) {
+		if err := audit(s, functions, func(_ string, line audited) {
 			if line.Received.After(last) {
 				last = line.Received
 			}

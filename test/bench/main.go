@@ -9,9 +9,12 @@
 //	BENCH_OUTPUT=FILE make bench       write JSON as well
 //	make bench CLUSTERS=3              500 Machines over 3 clusters in the local stack: how
 //	                                   long they take, what is written, what it weighs
+//	make bench SAMPLE=dockyards        the same for 200 Clusters of three NodePools, and their
+//	                                   functions beside a raw client
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -30,19 +33,13 @@ import (
 
 // report is what a run measured. Times are milliseconds, sizes bytes.
 type report struct {
-	Function          string  `json:"function"`
-	BinaryBytes       int64   `json:"binaryBytes"`
-	StartMs           spread  `json:"startToReadyMs"`
-	ResidentIdle      int64   `json:"residentIdleBytes"`
-	ResidentLoaded    int64   `json:"residentLoadedBytes"`
-	WarmMs            spread  `json:"machineAppliedToVirtualMachineMs"`
-	Objects           int     `json:"objects"`
-	RequestsPerObject int     `json:"requestsPerObject"`
-	WritesPerObject   int     `json:"writesPerObject"`
-	FixpointReads     int     `json:"fixpointReads"`
-	FixpointWrites    int     `json:"fixpointWrites"`
-	ThroughputRatio   float64 `json:"throughputRatio"`
-	WritesOnlyRatio   float64 `json:"throughputRatioToWritesAlone"`
+	Function       string `json:"function"`
+	BinaryBytes    int64  `json:"binaryBytes"`
+	StartMs        spread `json:"startToReadyMs"`
+	ResidentIdle   int64  `json:"residentIdleBytes"`
+	ResidentLoaded int64  `json:"residentLoadedBytes"`
+	WarmMs         spread `json:"machineAppliedToVirtualMachineMs"`
+	compared
 }
 
 // spread is a distribution.
@@ -71,14 +68,18 @@ func (s spread) String() string {
 
 func main() {
 	clusters := flag.Int("clusters", 1, "more than 1: spread Machines over so many clusters instead")
-	count := flag.Int("machines", 500, "with -clusters: how many Machines")
+	sample := flag.String("sample", "vitistack", "dockyards: let customers' Clusters converge instead")
+	count := flag.Int("count", 0, "with -clusters: how many Machines, else 500; with -sample dockyards: how many Clusters, else 200")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
-	if *clusters > 1 {
-		err = runSpread(ctx, *count, *clusters)
-	} else {
+	switch {
+	case *sample == "dockyards":
+		err = runEnvironments(ctx, cmp.Or(*count, 200))
+	case *clusters > 1:
+		err = runLoad(ctx, spreadMachines(cmp.Or(*count, 500), *clusters))
+	default:
 		err = run(ctx)
 	}
 	if err != nil {
@@ -116,14 +117,13 @@ func run(ctx context.Context) error {
 	return save(r)
 }
 
-// runSpread measures Machines on several clusters; one that is not Ready at the end
-// is an error.
-func runSpread(ctx context.Context, count, clusters int) error {
+// runLoad measures a load; what is not Ready at the end is an error.
+func runLoad(ctx context.Context, l *load) error {
 	root, err := build.Root(".")
 	if err != nil {
 		return err
 	}
-	r, err := spreadMachines(ctx, root, count, clusters)
+	r, err := l.run(ctx, root)
 	if err != nil {
 		return err
 	}
@@ -131,10 +131,42 @@ func runSpread(ctx context.Context, count, clusters int) error {
 	if err := save(r); err != nil {
 		return err
 	}
-	if len(r.Left) > 0 || r.DeadLetters > 0 || r.ResyncWrites > 0 {
-		return fmt.Errorf("%d Machines are not Ready, %d events were given up, and a resync wrote %d times", len(r.Left), r.DeadLetters, r.ResyncWrites)
+	return r.failed()
+}
+
+// runEnvironments measures the functions of Dockyards: beside a raw client, then with
+// many Clusters in the local stack.
+func runEnvironments(ctx context.Context, count int) error {
+	root, err := build.Root(".")
+	if err != nil {
+		return err
 	}
-	return nil
+	fmt.Fprintln(os.Stderr, "measuring throughput beside a raw client")
+	ratio, err := compare(ctx, root, environmentSubject)
+	if err != nil {
+		return fmt.Errorf("cannot measure throughput: %w", err)
+	}
+	fmt.Fprintln(os.Stderr, "measuring", count, "Clusters in the local stack")
+	r, err := environments(root, count).run(ctx, root)
+	if err != nil {
+		return err
+	}
+	r.print(os.Stdout)
+	ratio.print(os.Stdout)
+	if err := save(struct {
+		*loadReport
+		Compared compared `json:"compared"`
+	}{r, ratio}); err != nil {
+		return err
+	}
+	return r.failed()
+}
+
+func (r *loadReport) failed() error {
+	if len(r.Left) == 0 && r.DeadLetters == 0 && r.ResyncWrites == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d objects are not Ready, %d events were given up, and a resync wrote %d times", len(r.Left), r.DeadLetters, r.ResyncWrites)
 }
 
 // save writes a report where BENCH_OUTPUT says.
@@ -162,6 +194,16 @@ func (r *report) print(out io.Writer) {
 	line("resident, idle", "%.1f MiB", float64(r.ResidentIdle)/mib)
 	line("resident, after "+fmt.Sprint(r.Objects)+" Machines", "%.1f MiB", float64(r.ResidentLoaded)/mib)
 	line("Machine applied to VirtualMachine present", "%s", r.WarmMs)
+	_ = w.Flush()
+	r.compared.print(out)
+}
+
+func (r compared) print(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	line := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("objects created by each side", "%d", r.Objects)
 	line("requests of a creation", "%d, %d of them writes", r.RequestsPerObject, r.WritesPerObject)
 	line("requests when nothing changed", "%d reads, %d writes", r.FixpointReads, r.FixpointWrites)
 	line("throughput / raw client, same requests", "%.2f", r.ThroughputRatio)

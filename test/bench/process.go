@@ -38,7 +38,7 @@ func process(ctx context.Context, root string, r *report) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	c, err := cluster(ctx, root, dir)
+	c, err := machineSubject().cluster(ctx, root, dir)
 	if err != nil {
 		return err
 	}

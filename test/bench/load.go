@@ -19,36 +19,55 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/deploy/local/stack"
 )
 
 const (
-	// convergence is how long all Machines may take.
+	// convergence is how long all of a load may take.
 	convergence = 30 * time.Minute
 	// stillness is how long nobody may write before everything counts as settled.
 	stillness = 5 * time.Second
-	// creators is how many Machines are created at once.
+	// creators is how many are created at once.
 	creators = 10
 )
 
-// spreadReport is what Machines spread over several clusters cost. Sizes are bytes.
-type spreadReport struct {
-	Machines int `json:"machines"`
-	Clusters int `json:"clusters"`
-	// AllReady is from the first Machine's creation until the last one is Ready,
-	// Settled until the function's last write.
+// load is work for the local stack: so many of something, and how they are made and
+// looked at.
+type load struct {
+	// what one of them is called.
+	what            string
+	count, clusters int
+	// functions are those whose writes are counted.
+	functions []string
+	// subjects are the objects that become Ready, so many for each.
+	subjects  schema.GroupVersionResource
+	namespace string
+	each      int
+	// prepare makes what all of them need; create makes the i-th.
+	prepare func(ctx context.Context, s *stack.Stack) error
+	create  func(ctx context.Context, s *stack.Stack, i int) error
+}
+
+// loadReport is what a load costs in the local stack. Sizes are bytes.
+type loadReport struct {
+	What     string `json:"what"`
+	Count    int    `json:"count"`
+	Clusters int    `json:"clusters"`
+	// AllReady is from the first creation until the last subject is Ready, Settled
+	// until the functions' last write.
 	AllReady time.Duration `json:"allReadyNs"`
 	Settled  time.Duration `json:"settledNs"`
 	Resync   time.Duration `json:"resyncNs"`
-	// Left are the Machines that are not Ready at the end; the rest counts what
+	// Left are the subjects that are not Ready at the end; the rest counts what
 	// went wrong on the way.
 	Left        []string `json:"left"`
 	DeadLetters int      `json:"deadLetters"`
 	Crashes     int      `json:"crashes"`
 	Retries     int      `json:"retries"`
 	Reconciles  int      `json:"reconciles"`
-	// Writes are the function's, by resource: those that changed something;
+	// Writes are the functions', by resource: those that changed something;
 	// Refused are those that an API server did not accept, by code.
 	Writes       map[string]int   `json:"writes"`
 	Refused      map[string]int   `json:"refused"`
@@ -56,35 +75,38 @@ type spreadReport struct {
 	Peak         map[string]int64 `json:"peakResidentBytes"`
 }
 
-// spreadMachines lets many Machines converge on several clusters in the local stack,
-// and then asks for a resync, which must find nothing to write.
-func spreadMachines(ctx context.Context, root string, count, clusters int) (*spreadReport, error) {
+// run lets a load converge in the local stack, and then asks for a resync, which must
+// find nothing to write.
+func (l *load) run(ctx context.Context, root string) (*loadReport, error) {
 	dir, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	lines := &transcript{}
-	s, err := stack.Start(ctx, stack.Options{Root: root, Data: dir, Clusters: clusters, Audit: true, Idle: time.Hour, Out: lines, Progress: os.Stderr})
+	lines := &transcript{functions: l.functions}
+	s, err := stack.Start(ctx, stack.Options{Root: root, Data: dir, Clusters: l.clusters, Audit: true, Idle: time.Hour, Out: lines, Progress: os.Stderr})
 	if err != nil {
 		return nil, err
 	}
 	defer s.Stop()
-	r := &spreadReport{Machines: count, Clusters: clusters}
-	started := time.Now()
-	if err := createMachines(ctx, s, count); err != nil {
+	if err := l.prepare(ctx, s); err != nil {
 		return nil, err
 	}
-	if err := allReady(ctx, s, count); err != nil {
+	r := &loadReport{What: l.what, Count: l.count, Clusters: l.clusters}
+	started := time.Now()
+	if err := l.createAll(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := l.allReady(ctx, s); err != nil {
 		r.Left = []string{err.Error()}
 	}
 	r.AllReady = time.Since(started)
-	last, err := still(ctx, s)
+	last, err := still(ctx, s, l.functions)
 	if err != nil {
 		return nil, err
 	}
 	r.Settled = last.Sub(started)
-	if r.Writes, r.Refused, err = writes(s, time.Time{}); err != nil {
+	if r.Writes, r.Refused, err = writes(s, l.functions, started); err != nil {
 		return nil, err
 	}
 	resync := time.Now()
@@ -96,17 +118,17 @@ func spreadMachines(ctx context.Context, root string, count, clusters int) (*spr
 		return nil, err
 	}
 	r.Resync = lastPage.Sub(resync)
-	if _, err := still(ctx, s); err != nil {
+	if _, err := still(ctx, s, l.functions); err != nil {
 		return nil, err
 	}
-	after, refused, err := writes(s, resync)
+	after, refused, err := writes(s, l.functions, resync)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range slices.Concat(slices.Collect(maps.Values(after)), slices.Collect(maps.Values(refused))) {
 		r.ResyncWrites += n
 	}
-	left, err := notReady(ctx, s)
+	left, err := l.notReady(ctx, s)
 	if err != nil {
 		return nil, err
 	}
@@ -116,32 +138,28 @@ func spreadMachines(ctx context.Context, root string, count, clusters int) (*spr
 	return r, err
 }
 
-func createMachines(ctx context.Context, s *stack.Stack, count int) error {
+func (l *load) createAll(ctx context.Context, s *stack.Stack) error {
 	slots := make(chan struct{}, creators)
-	errs := make([]error, count)
+	errs := make([]error, l.count)
 	var wait sync.WaitGroup
-	for i := range count {
+	for i := range l.count {
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			obj := machine(fmt.Sprintf("spread-%04d", i))
-			if len(s.Remotes) > 0 {
-				_ = unstructured.SetNestedField(obj.Object, s.Remotes[i%len(s.Remotes)].Name, "spec", "kubevirtConfigRef")
-			}
-			_, errs[i] = s.Client.Resource(machines).Namespace("default").Create(ctx, obj, metav1.CreateOptions{})
+			errs[i] = l.create(ctx, s, i)
 		})
 	}
 	wait.Wait()
 	return cmp.Or(errs...)
 }
 
-// allReady waits until so many Machines are Ready.
-func allReady(ctx context.Context, s *stack.Stack, count int) error {
+// allReady waits until all subjects are Ready.
+func (l *load) allReady(ctx context.Context, s *stack.Stack) error {
 	ctx, cancel := context.WithTimeout(ctx, convergence)
 	defer cancel()
 	ready := map[string]bool{}
 	for ctx.Err() == nil {
-		watch, err := s.Client.Resource(machines).Namespace("default").Watch(ctx, metav1.ListOptions{})
+		watch, err := s.Client.Resource(l.subjects).Namespace(l.namespace).Watch(ctx, metav1.ListOptions{})
 		if err != nil {
 			return err
 		}
@@ -155,13 +173,13 @@ func allReady(ctx context.Context, s *stack.Stack, count int) error {
 					n++
 				}
 			}
-			if n == count {
+			if n == l.count*l.each {
 				watch.Stop()
 				return nil
 			}
 		}
 	}
-	return fmt.Errorf("not all Machines were Ready within %s", convergence)
+	return fmt.Errorf("not all %s were Ready within %s", l.subjects.Resource, convergence)
 }
 
 func isReady(obj *unstructured.Unstructured) bool {
@@ -172,8 +190,8 @@ func isReady(obj *unstructured.Unstructured) bool {
 	})
 }
 
-func notReady(ctx context.Context, s *stack.Stack) ([]string, error) {
-	list, err := s.Client.Resource(machines).Namespace("default").List(ctx, metav1.ListOptions{})
+func (l *load) notReady(ctx context.Context, s *stack.Stack) ([]string, error) {
+	list, err := s.Client.Resource(l.subjects).Namespace(l.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +206,9 @@ func notReady(ctx context.Context, s *stack.Stack) ([]string, error) {
 
 // transcript keeps what the stack prints.
 type transcript struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	functions []string
+	mu        sync.Mutex
+	b         bytes.Buffer
 }
 
 // Write implements io.Writer.
@@ -206,9 +225,16 @@ func (o *transcript) lines() []string {
 }
 
 var (
-	resyncPage = regexp.MustCompile(`event +machine-vm +resync -> (\d+)`)
+	resyncPage = regexp.MustCompile(`event +(\S+) +resync -> \d+`)
+	reconciled = regexp.MustCompile(`  reconcile (\S+)`)
 	processUp  = regexp.MustCompile(`process +(\S+) +ready .*\(pid (\d+)\)`)
 )
+
+// of tells whether a line is of a kind, and about one of the functions.
+func (o *transcript) of(kind *regexp.Regexp, line string) bool {
+	found := kind.FindStringSubmatch(line)
+	return found != nil && slices.Contains(o.functions, found[1])
+}
 
 // awaitResync waits for the end of the chain of pages, when no other comes, and
 // returns when the last one was answered.
@@ -216,7 +242,7 @@ func (o *transcript) awaitResync(ctx context.Context) (time.Time, error) {
 	pages := func() int {
 		n := 0
 		for _, line := range o.lines() {
-			if resyncPage.MatchString(line) {
+			if o.of(resyncPage, line) {
 				n++
 			}
 		}
@@ -239,7 +265,7 @@ func (o *transcript) awaitResync(ctx context.Context) (time.Time, error) {
 	}
 }
 
-func (o *transcript) count(r *spreadReport) {
+func (o *transcript) count(r *loadReport) {
 	for _, line := range o.lines() {
 		switch {
 		case strings.Contains(line, "  DEAD  "):
@@ -248,7 +274,7 @@ func (o *transcript) count(r *spreadReport) {
 			r.Crashes++
 		case strings.Contains(line, "  event  ") && strings.Contains(line, " -> 503 "):
 			r.Retries++
-		case strings.Contains(line, "  reconcile machine-vm"):
+		case o.of(reconciled, line):
 			r.Reconciles++
 		}
 	}
@@ -282,17 +308,21 @@ func peaks(s *stack.Stack, lines *transcript) (map[string]int64, error) {
 	return peak, nil
 }
 
-func (r *spreadReport) print(out io.Writer) {
+func (r *loadReport) print(out io.Writer) {
 	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
 	line := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
 	each := func(n int) string {
-		return fmt.Sprintf("%d (%.2f for each Machine)", n, float64(n)/float64(r.Machines))
+		return fmt.Sprintf("%d (%.2f for each %s)", n, float64(n)/float64(r.Count), r.What)
 	}
-	line(fmt.Sprintf("%d Machines over %d clusters", r.Machines, r.Clusters), "")
-	line("all Ready after", "%.1f s (%.1f Machines/s)", r.AllReady.Seconds(), float64(r.Machines)/r.AllReady.Seconds())
-	line("last write of the function after", "%.1f s", r.Settled.Seconds())
+	title := fmt.Sprintf("%d × %s", r.Count, r.What)
+	if r.Clusters > 1 {
+		title += fmt.Sprintf(" over %d clusters", r.Clusters)
+	}
+	line(title, "")
+	line("all Ready after", "%.1f s (%.1f/s)", r.AllReady.Seconds(), float64(r.Count)/r.AllReady.Seconds())
+	line("last write of a function after", "%.1f s", r.Settled.Seconds())
 	line("not Ready at the end", "%d %s", len(r.Left), strings.Join(r.Left, ", "))
 	line("dead letters, crashes, answers 503", "%d, %d, %d", r.DeadLetters, r.Crashes, r.Retries)
 	line("reconciles", "%s", each(r.Reconciles))
