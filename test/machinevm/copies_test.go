@@ -208,7 +208,7 @@ func TestTwoCopiesOneOnAStaleReadNeverUndoEachOther(t *testing.T) {
 			want := calm.State()
 			var at []int
 			for i, c := range sc.calls(t) {
-				if c.Write() || !sc.writes || *exhaustive {
+				if c.Write() || !sc.writes || suite.Exhaustive() {
 					at = append(at, i+1)
 				}
 			}

@@ -2,7 +2,6 @@ package machinevm
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"net/http"
 	"testing"
@@ -36,9 +35,6 @@ var faults = []fault{
 	{name: "Broken", reason: "the connection breaks before the call", before: broken},
 	{name: "NoAnswer", reason: "the connection breaks after the call was carried out", after: suite.ErrBroken, writes: true},
 }
-
-// exhaustive asks for what takes minutes and has shown nothing more so far.
-var exhaustive = flag.Bool("exhaustive", false, "fail every read in every way, and pause copies at every call in every scene")
 
 // TestAFailureOfAnyCallIsRetriedToTheSameEnd fails the k-th call, for every k of a
 // creation and of a deletion: a write in every way, a read in one way after the
@@ -87,7 +83,7 @@ func (x fault) among(calls []kubetest.Request) []int {
 	}
 	var at []int
 	for i, c := range calls {
-		if c.Write() || (!x.writes && (*exhaustive || ways[i%len(ways)] == x.name)) {
+		if c.Write() || (!x.writes && (suite.Exhaustive() || ways[i%len(ways)] == x.name)) {
 			at = append(at, i+1)
 		}
 	}

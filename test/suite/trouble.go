@@ -2,6 +2,7 @@ package suite
 
 import (
 	"errors"
+	"flag"
 	"net/http"
 	"sync"
 	"testing"
@@ -69,6 +70,23 @@ func (g *Gate) Begin(c *Copy, ce cloudevents.Event) (finish func() int, held boo
 	case got := <-done:
 		return func() int { return got }, false
 	}
+}
+
+var exhaustive = flag.Bool("exhaustive", false, "walk through every call in every way where usually a part of them has to do: it takes minutes")
+
+// Exhaustive tells that a test shall walk through every call in every way.
+func Exhaustive() bool { return *exhaustive }
+
+// Sample is every third of a walk's calls, from 1 to count; which ones, the turn
+// decides. An exhaustive walk takes them all.
+func Sample(count, turn int) []int {
+	var at []int
+	for n := 1; n <= count; n++ {
+		if *exhaustive || (n+turn)%3 == 0 {
+			at = append(at, n)
+		}
+	}
+	return at
 }
 
 // atOnce is how many worlds a test plays at the same time: most of the time each

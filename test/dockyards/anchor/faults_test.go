@@ -132,8 +132,8 @@ func path(w *world, f *suite.Copy) {
 	w.converged(f, subject)
 }
 
-// TestAnyCallMayFail fails each call of the story, or loses its answer, and wants the
-// same end.
+// TestAnyCallMayFail fails a call of the story, each write and some of the reads, or
+// loses its answer, and wants the same end.
 func TestAnyCallMayFail(t *testing.T) {
 	calm := newWorld(t)
 	calm.environment(subject)
@@ -161,16 +161,14 @@ func TestAnyCallMayFail(t *testing.T) {
 		n   int
 	}
 	var trials []trial
+	sampled := suite.Sample(calls, 0)
 	for n := 1; n <= calls; n++ {
 		write := f.Calls()[n-1].Write()
 		for way := range ways {
-			if write || way == "500" {
+			if write || (way == "500" && slices.Contains(sampled, n)) {
 				trials = append(trials, trial{way, n})
 			}
 		}
-	}
-	if testing.Short() {
-		trials = trials[:10]
 	}
 	suite.Each(t, trials, func(c trial) string { return fmt.Sprintf("%s_%d", c.way, c.n) }, func(t *testing.T, c trial) {
 		w := newWorld(t)
