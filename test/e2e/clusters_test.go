@@ -67,7 +67,7 @@ func TestMachinesOnThreeClusters(t *testing.T) {
 	t.Run("a change on a remote cluster shows in the Machine's status, by its event", func(t *testing.T) { f.followsRemote(t) })
 	t.Run("a cluster that goes and comes shows on its Machines alone, by the adapter's events", func(t *testing.T) { f.outage(t) })
 	t.Run("a deleted Machine takes what it has on its cluster with it", func(t *testing.T) {
-		f.kubectl("delete", "machine", "by-default", "--wait=true", "--timeout=60s")
+		f.kubectl("delete", machineKind, "by-default", "--wait=true", "--timeout=60s")
 		for _, kind := range []string{"virtualmachines", "virtualmachineinstances", "persistentvolumeclaims"} {
 			if left := f.on(f.Remotes[0], "get", kind, "-l", "vitistack.io/machine=by-default", "-o", "name"); left != "" {
 				t.Errorf("left behind: %s", left)

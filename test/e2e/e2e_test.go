@@ -27,6 +27,9 @@ import (
 // patience bounds every wait; nothing here is expected to take a tenth of it.
 const patience = 90 * time.Second
 
+// machineKind is what kubectl takes for a Machine: the plain word is Cluster API's.
+const machineKind = "machines.vitistack.io"
+
 // transcript keeps what the stack prints.
 type transcript struct {
 	mu sync.Mutex
@@ -107,7 +110,7 @@ func (f *fixture) eventually(what string, check func() string) {
 // status is a field of a Machine's status.
 func (f *fixture) machine(name, jsonPath string) string {
 	f.t.Helper()
-	return f.kubectl("get", "machine", name, "--ignore-not-found", "-o", "jsonpath={"+jsonPath+"}")
+	return f.kubectl("get", machineKind, name, "--ignore-not-found", "-o", "jsonpath={"+jsonPath+"}")
 }
 
 func TestAMachineFromKubectlApplyToRunningAndAway(t *testing.T) {
@@ -144,7 +147,7 @@ func TestAMachineFromKubectlApplyToRunningAndAway(t *testing.T) {
 		}
 	})
 	t.Run("powering off by the Machine's spec stops the VM and shows", func(_ *testing.T) {
-		f.kubectl("patch", "machine", "basic-vm", "--type", "merge", "-p", `{"spec":{"running":false}}`)
+		f.kubectl("patch", machineKind, "basic-vm", "--type", "merge", "-p", `{"spec":{"running":false}}`)
 		f.eventually("phase Stopped", func() string {
 			if got := f.machine("basic-vm", ".status.phase"); got != "Stopped" {
 				return "phase is " + got
@@ -159,7 +162,7 @@ func TestAMachineFromKubectlApplyToRunningAndAway(t *testing.T) {
 		})
 	})
 	t.Run("a deleted Machine takes everything with it", func(t *testing.T) {
-		f.kubectl("delete", "machine", "basic-vm", "--wait=true", "--timeout=60s")
+		f.kubectl("delete", machineKind, "basic-vm", "--wait=true", "--timeout=60s")
 		for _, kind := range []string{"virtualmachines", "virtualmachineinstances", "persistentvolumeclaims"} {
 			if left := f.kubectl("get", kind, "-l", "vitistack.io/machine=basic-vm", "-o", "name"); left != "" {
 				t.Errorf("left behind: %s", left)
