@@ -3,6 +3,7 @@ package clusteranchor
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -48,7 +49,6 @@ func (x *reading) needs() []plan.Need {
 	needs := []plan.Need{
 		{Resource: dockyards.Workloads, Namespace: ns, Name: decide.WorkloadName(name)},
 		{Resource: dockyards.TLSRoutes, Namespace: ns, Name: name},
-		{Resource: dockyards.CAPIClusters, Namespace: ns},
 		{Resource: dockyards.KubevirtClusters, Namespace: ns, Name: name},
 		{Resource: kind.ConfigMaps, Namespace: s.ConfigMapNamespace, Name: s.ConfigMapName},
 	}
@@ -68,18 +68,41 @@ func (x *reading) written(ctx context.Context) {
 	x.in.Route = x.get(ctx, &faults.Route, dockyards.TLSRoutes, ns, name)
 	x.in.RouteVersion = x.version(ctx, &faults.Route, dockyards.TLSRoutes)
 
-	clusters := x.answer(ctx, &faults.Infrastructure, plan.Need{Resource: dockyards.CAPIClusters, Namespace: ns}).Items
+	clusters := x.clusters(ctx)
 	if len(clusters) == 0 {
 		x.in.ClusterAPIServed = x.version(ctx, &faults.Infrastructure, dockyards.CAPIClusters) != ""
 		return
 	}
 	x.in.ClusterAPIServed, x.in.ProviderServed = true, true
 	for i := range clusters {
-		if decide.Concerns(x.root, &clusters[i]) {
-			x.infrastructure(ctx, &clusters[i])
-		}
+		x.infrastructure(ctx, &clusters[i])
 	}
 }
+
+// clusters reads the Cluster API Clusters that concern the Cluster, and keeps nothing
+// of the others in its namespace.
+func (x *reading) clusters(ctx context.Context) []unstructured.Unstructured {
+	need := plan.Need{Resource: dockyards.CAPIClusters, Namespace: x.root.GetNamespace()}
+	found, complete, err := x.r.Scan(ctx, need, neighbours, func(obj *unstructured.Unstructured) *unstructured.Unstructured {
+		if !decide.Concerns(x.root, obj) {
+			return nil
+		}
+		return obj
+	})
+	var known *fault.Fault
+	switch {
+	case errors.As(err, &known):
+		x.in.Faults.Infrastructure = known
+	case err != nil:
+		x.err = err
+	case !complete:
+		x.err = fmt.Errorf("cannot look at all Cluster API Clusters in namespace %q: there are more than %d", need.Namespace, neighbours.Objects)
+	}
+	return found
+}
+
+// neighbours bound the search for Cluster API Clusters in a namespace.
+var neighbours = read.Bounds{Page: 100, Objects: 10_000}
 
 // infrastructure reads what lies behind one Cluster API Cluster.
 func (x *reading) infrastructure(ctx context.Context, obj *unstructured.Unstructured) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/slipway-dev/slipway/functions/cluster-anchor/decide"
 	"github.com/slipway-dev/slipway/shared/cluster"
 	"github.com/slipway-dev/slipway/shared/dockyards"
@@ -67,13 +69,9 @@ func (m mapper) ofConfigMap(ctx context.Context, r *read.Reader, e event.Event) 
 }
 
 func (m mapper) all(ctx context.Context, r *read.Reader) ([]reconcile.Key, error) {
-	clusters, err := r.List(ctx, cluster.Management, dockyards.Clusters, "", "")
-	if err != nil {
-		return nil, err
-	}
-	keys := make([]reconcile.Key, 0, len(clusters))
-	for i := range clusters {
-		keys = append(keys, reconcile.Key{Namespace: clusters[i].GetNamespace(), Name: clusters[i].GetName()})
-	}
-	return keys, nil
+	var keys []reconcile.Key
+	err := r.Within(ctx, cluster.Management, dockyards.Clusters, "", func(obj *unstructured.Unstructured) {
+		keys = append(keys, reconcile.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+	})
+	return keys, err
 }

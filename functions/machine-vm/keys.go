@@ -1,6 +1,7 @@
 package machinevm
 
 import (
+	"cmp"
 	"context"
 	"regexp"
 	"slices"
@@ -78,10 +79,17 @@ func (m mapper) ofISO(ctx context.Context, r *read.Reader, e event.Event) ([]rec
 	})
 }
 
-// ofNetwork: the Machines that attach to the network, and the one whose record
-// it is.
+// ofNetwork: the Machine whose record it is, which is no network; else those that
+// attach to the network.
 func (m mapper) ofNetwork(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
 	keys := []reconcile.Key{{Namespace: e.Namespace, Name: e.Name}}
+	obj, err := r.Get(ctx, "", kinds.NetworkConfigurations, e.Namespace, e.Name)
+	if err != nil {
+		return nil, err
+	}
+	if obj != nil && decide.IsRecord(obj) {
+		return keys, nil
+	}
 	return m.join(ctx, r, keys, e.Namespace, func(machine *unstructured.Unstructured) bool {
 		return slices.Contains(decide.Attachments(machine), v1alpha1.AttachmentName(e.Name))
 	})
@@ -151,16 +159,19 @@ func (m mapper) ofConfigMap(ctx context.Context, r *read.Reader, e event.Event) 
 
 // join adds the Machines of a namespace, or of all, that an event concerns.
 func (m mapper) join(ctx context.Context, r *read.Reader, keys []reconcile.Key, namespace string, concerned func(*unstructured.Unstructured) bool) ([]reconcile.Key, error) {
-	machines, err := r.List(ctx, "", kinds.Machines, namespace, "")
-	if err != nil {
-		return nil, err
-	}
-	for i := range machines {
-		if concerned(&machines[i]) {
-			keys = appendKey(keys, machines[i].GetNamespace(), machines[i].GetName())
+	var joined []reconcile.Key
+	err := r.Within(ctx, "", kinds.Machines, namespace, func(machine *unstructured.Unstructured) {
+		if concerned(machine) {
+			joined = append(joined, reconcile.Key{Namespace: machine.GetNamespace(), Name: machine.GetName()})
 		}
+	})
+	slices.SortFunc(joined, func(a, b reconcile.Key) int {
+		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+	})
+	for _, key := range joined {
+		keys = appendKey(keys, key.Namespace, key.Name)
 	}
-	return keys, nil
+	return keys, err
 }
 
 func appendKey(keys []reconcile.Key, namespace, name string) []reconcile.Key {

@@ -31,17 +31,20 @@ func gather(ctx context.Context, r *read.Reader, root *unstructured.Unstructured
 	return in, err
 }
 
-// ofMachine: the Node is called like its machine; one that is not names it.
+// ofMachine: the Node is called like its machine; where none is, one that names it.
 func ofMachine(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
 	keys := []reconcile.Key{{Namespace: e.Namespace, Name: e.Name}}
-	nodes, err := r.List(ctx, "", dockyards.Nodes, e.Namespace, "")
+	namesake, err := r.Get(ctx, "", dockyards.Nodes, e.Namespace, e.Name)
 	if err != nil {
 		return nil, err
 	}
-	for i := range nodes {
-		if nodes[i].GetName() != e.Name && decide.MachineName(&nodes[i]) == e.Name {
-			keys = append(keys, reconcile.Key{Namespace: e.Namespace, Name: nodes[i].GetName()})
-		}
+	if namesake != nil && decide.MachineName(namesake) == e.Name {
+		return keys, nil
 	}
-	return keys, nil
+	err = r.Within(ctx, "", dockyards.Nodes, e.Namespace, func(node *unstructured.Unstructured) {
+		if decide.MachineName(node) == e.Name {
+			keys = append(keys, reconcile.Key{Namespace: e.Namespace, Name: node.GetName()})
+		}
+	})
+	return keys, err
 }

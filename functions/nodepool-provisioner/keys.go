@@ -113,15 +113,11 @@ func (m mapper) ofTemplate(ctx context.Context, r *read.Reader, e event.Event) (
 // pools are those of a namespace, or of all, that an event concerns; nil takes every
 // one.
 func pools(ctx context.Context, r *read.Reader, namespace string, concerned func(*unstructured.Unstructured) bool) ([]reconcile.Key, error) {
-	all, err := r.List(ctx, cluster.Management, dockyards.NodePools, namespace, "")
-	if err != nil {
-		return nil, err
-	}
 	var keys []reconcile.Key
-	for i := range all {
-		if concerned == nil || concerned(&all[i]) {
-			keys = append(keys, reconcile.Key{Namespace: all[i].GetNamespace(), Name: all[i].GetName()})
+	err := r.Within(ctx, cluster.Management, dockyards.NodePools, namespace, func(pool *unstructured.Unstructured) {
+		if concerned == nil || concerned(pool) {
+			keys = append(keys, reconcile.Key{Namespace: pool.GetNamespace(), Name: pool.GetName()})
 		}
-	}
-	return keys, nil
+	})
+	return keys, err
 }

@@ -31,6 +31,10 @@ import (
 // pageSize is how many objects one request of a list asks for.
 const pageSize = 500
 
+// visitSize is the same where objects are only looked at: many events at once must not
+// hold many large pages.
+const visitSize = 100
+
 // Record is one question and its answer.
 type Record struct {
 	Need   plan.Need
@@ -244,7 +248,7 @@ func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
 
 func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
 	var items []unstructured.Unstructured
-	_, err := r.pages(ctx, need, func(page []unstructured.Unstructured, first bool) {
+	_, err := r.pages(ctx, need, pageSize, func(page []unstructured.Unstructured, first bool) {
 		if first {
 			items = nil // the list began anew
 		}
@@ -267,11 +271,21 @@ func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
 // need not all fit into memory, and remembers none of them. An object may come
 // twice. It reports whether the server serves the resource at all.
 func (r *Reader) Each(ctx context.Context, clusterName string, res kind.Resource, selector string, visit func(obj *unstructured.Unstructured)) (served bool, err error) {
-	need := plan.Need{Cluster: clusterName, Resource: res, Selector: selector}
-	served, err = r.pages(ctx, need, func(page []unstructured.Unstructured, _ bool) {
+	return r.visit(ctx, plan.Need{Cluster: clusterName, Resource: res, Selector: selector}, visit)
+}
+
+// Within goes through the objects of a namespace, or of all if it is empty, as Each
+// does. A resource that is not served has none.
+func (r *Reader) Within(ctx context.Context, clusterName string, res kind.Resource, namespace string, visit func(obj *unstructured.Unstructured)) error {
+	_, err := r.visit(ctx, plan.Need{Cluster: clusterName, Resource: res, Namespace: namespace}, visit)
+	return err
+}
+
+func (r *Reader) visit(ctx context.Context, need plan.Need, visit func(obj *unstructured.Unstructured)) (served bool, err error) {
+	served, err = r.pages(ctx, need, visitSize, func(page []unstructured.Unstructured, _ bool) {
 		for i := range page {
-			drop(res, &page[i])
-			r.vault.SealObject(res, &page[i])
+			drop(need.Resource, &page[i])
+			r.vault.SealObject(need.Resource, &page[i])
 			visit(&page[i])
 		}
 	})
@@ -283,7 +297,7 @@ func (r *Reader) Each(ctx context.Context, clusterName string, res kind.Resource
 
 // pages lists a resource page by page; first tells that a list begins, which
 // happens again when the server forgot the page's token, or serves another version.
-func (r *Reader) pages(ctx context.Context, need plan.Need, visit func(page []unstructured.Unstructured, first bool)) (served bool, err error) {
+func (r *Reader) pages(ctx context.Context, need plan.Need, size int64, visit func(page []unstructured.Unstructured, first bool)) (served bool, err error) {
 	client, err := r.resource(ctx, need)
 	if meta.IsNoMatchError(err) {
 		return false, nil
@@ -291,7 +305,7 @@ func (r *Reader) pages(ctx context.Context, need plan.Need, visit func(page []un
 	if err != nil {
 		return false, err
 	}
-	opts := metav1.ListOptions{LabelSelector: need.Selector, Limit: pageSize}
+	opts := metav1.ListOptions{LabelSelector: need.Selector, Limit: size}
 	if need.Limit > 0 {
 		opts.Limit = need.Limit
 	}

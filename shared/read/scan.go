@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -47,18 +48,26 @@ var errNoList = errors.New("the answer is no list of the resource")
 
 func (r *Reader) scan(ctx context.Context, need plan.Need, b Bounds, keep func(*unstructured.Unstructured) *unstructured.Unstructured) (kept []unstructured.Unstructured, complete bool, err error) {
 	client, err := r.resource(ctx, need)
+	if meta.IsNoMatchError(err) {
+		return nil, true, nil
+	}
 	if err != nil {
 		return nil, false, err
 	}
 	opts := metav1.ListOptions{LabelSelector: need.Selector, FieldSelector: b.Fields, Limit: int64(b.Page)}
-	seen := 0
+	seen, moved := 0, false
 	// A server that gives out ever more pages, or lets every page expire, is left
 	// after as many as the objects need.
 	for range b.Objects/b.Page + 2 {
 		page, err := client.List(ctx, opts)
 		switch {
 		case apierrors.IsNotFound(err):
-			return nil, true, nil
+			other, cause := r.elsewhere(ctx, err, need)
+			if moved || cause != nil {
+				return nil, true, nil
+			}
+			client, moved, opts.Continue, kept, seen = other, true, "", nil, 0
+			continue
 		case (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) && opts.Continue != "":
 			opts.Continue, kept, seen = "", nil, 0
 			continue

@@ -55,6 +55,7 @@ func (c *Composite) Start(context.Context, map[string]string) error {
 	if len(broken) > 0 {
 		return errors.Join(broken...)
 	}
+	serve.KeepToMemoryLimit()
 	health, err := serve.StartHealth(c.Ready, telemetry.Joint(metrics...))
 	if err != nil {
 		return fmt.Errorf("cannot start the functions: %w", err)

@@ -154,6 +154,7 @@ func (h *Host) Start(context.Context, map[string]string) error {
 		h.log.Error("cannot start", "error", h.broken.Error())
 		return fmt.Errorf("cannot start function %s: %w", h.spec.Name, h.broken)
 	}
+	serve.KeepToMemoryLimit()
 	health, err := serve.StartHealth(h.Ready, h.metrics.Handler())
 	if err != nil {
 		return fmt.Errorf("cannot start function %s: %w", h.spec.Name, err)

@@ -225,7 +225,7 @@ func (o *transcript) lines() []string {
 }
 
 var (
-	resyncPage = regexp.MustCompile(`event +(\S+) +resync -> \d+`)
+	resyncPage = regexp.MustCompile(`event +(\S+) +resync .*-> \d+`)
 	reconciled = regexp.MustCompile(`  reconcile (\S+)`)
 	processUp  = regexp.MustCompile(`process +(\S+) +ready .*\(pid (\d+)\)`)
 )

@@ -3,6 +3,7 @@ package decide
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
@@ -77,6 +78,14 @@ func (id identity) owner(obj *unstructured.Unstructured) relation {
 		found = foreign
 	}
 	return found
+}
+
+// IsRecord tells the record of a Machine's interfaces, which is called like its owner,
+// from a network.
+func IsRecord(network *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(network.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return kinds.Machines.Is(ref.APIVersion, ref.Kind) && v1alpha1.RecordName(ref.Name) == network.GetName()
+	})
 }
 
 // labelled judges by labels alone. Labels are easily written by anybody, so an
