@@ -23,6 +23,7 @@ func Spec(settings Settings) reconcile.Spec {
 		Summary:          "makes the load balancers of workload clusters reachable through the shared Gateway",
 		TakesOver:        "dockyards-kubevirt: DockyardsWorkloadReconciler",
 		Reconciles:       dockyards.Workloads,
+		Settings:         dockyards.SettingsConfigMap,
 		Watches:          watches(settings),
 		Grants:           grants(settings),
 		TargetGrants:     targetGrants(),
@@ -83,7 +84,7 @@ func grants(settings Settings) []reconcile.Grant {
 func targetGrants() []reconcile.Grant {
 	const why = "it is used on workload clusters only; test/dockyards/router goes there with these rights alone"
 	return []reconcile.Grant{
-		{Resource: dockyards.Services, Verbs: []string{"list"}, Implied: why},
-		{Resource: dockyards.Services, Subresource: "status", Verbs: []string{"patch"}, Implied: why},
+		{Resource: dockyards.Services, Verbs: []string{"list"}, Provider: reconcile.ProviderClusterAPI, Implied: why},
+		{Resource: dockyards.Services, Subresource: "status", Verbs: []string{"patch"}, Provider: reconcile.ProviderClusterAPI, Implied: why},
 	}
 }

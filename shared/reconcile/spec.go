@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,6 +78,11 @@ type Spec struct {
 	Concurrency int
 }
 
+// GrantsFor are the rights on the target clusters of a provider, as in Watch.
+func (s Spec) GrantsFor(provider string) []Grant {
+	return slices.DeleteFunc(slices.Clone(s.TargetGrants), func(g Grant) bool { return g.Provider != provider })
+}
+
 // FieldManager is the name under which the function owns fields.
 func (s Spec) FieldManager() string { return "slipway-" + s.Name }
 
@@ -120,6 +126,11 @@ type Grant struct {
 	Verbs       []string
 	// Names limits the right to objects of these names.
 	Names []string
+	// Provider says, of a right on target clusters, on whose: as in Watch. What is for
+	// clusters of a provider is no right on any other cluster, the management cluster
+	// included. No role is generated for it: such a cluster's kubeconfig comes with
+	// the cluster.
+	Provider string
 	// Implied says why a right is needed although no call uses it directly.
 	Implied string
 }

@@ -33,8 +33,10 @@ func thousands(x *tenant) {
 	const ways, more = 120, 1200
 	var all sync.WaitGroup
 	slots := make(chan struct{}, 8)
-	x.service(x.there, "first", webPorts)
+	// Times of creation are in seconds.
+	first := x.service(x.there, "first", webPorts)
 	x.settle()
+	time.Sleep(time.Until(first.GetCreationTimestamp().Add(time.Second)))
 	for i := range ways + more {
 		slots <- struct{}{}
 		all.Go(func() {
@@ -119,6 +121,10 @@ func withoutEnd(x *tenant) {
 	x.service(x.there, "front", webPorts)
 	x.settle()
 	before := x.made()
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = io.CopyN(w, endless{}, 1<<28)
+	_ = w.Close()
 	zeros := func(req *http.Request, body io.Reader, header string) *http.Response {
 		resp := &http.Response{StatusCode: http.StatusOK, Request: req, ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1, Header: http.Header{}, Body: io.NopCloser(body)}
 		resp.Header.Set("Content-Type", "application/json")
@@ -130,11 +136,7 @@ func withoutEnd(x *tenant) {
 	for name, answer := range map[string]func(*http.Request) *http.Response{
 		"an endless answer": func(req *http.Request) *http.Response { return zeros(req, endless{}, "") },
 		"a small one that unpacks to an endless one": func(req *http.Request) *http.Response {
-			var packed bytes.Buffer
-			w := gzip.NewWriter(&packed)
-			_, _ = io.CopyN(w, endless{}, 1<<30)
-			_ = w.Close()
-			return zeros(req, &packed, "gzip")
+			return zeros(req, bytes.NewReader(packed.Bytes()), "gzip")
 		},
 		"ever more pages": func(req *http.Request) *http.Response {
 			return zeros(req, strings.NewReader(`{"kind":"ServiceList","apiVersion":"v1","metadata":{"continue":"more"},"items":[]}`), "")
