@@ -15,8 +15,9 @@ import (
 	"github.com/slipway-dev/slipway/shared/read"
 )
 
-// page is how many Services one request to a workload cluster asks for.
-const page = 250
+// page is how many Services one request to a workload cluster asks for: with ordinary
+// ones the answer is a tenth of what may be read.
+const page = 100
 
 // gatherer reads all that one decision about a Workload needs.
 type gatherer struct{ settings Settings }

@@ -129,6 +129,8 @@ func lostAndBack(x *tenant) {
 	if err != nil {
 		x.t.Fatal(err)
 	}
+	x.settings.RemoteTimeout = time.Second
+	x.run()
 	way := suite.NewWay(x.t, server.Host)
 	x.kubeconfig(x.cluster, suite.Redirect(x.t, x.credential(), "https://"+way.Address, nil))
 	x.service(x.there, "front", webPorts)
