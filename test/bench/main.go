@@ -9,6 +9,9 @@
 //	BENCH_OUTPUT=FILE make bench       write JSON as well
 //	make bench CLUSTERS=3              500 Machines over 3 clusters in the local stack: how
 //	                                   long they take, what is written, what it weighs
+//	make bench WORKLOADS=100           100 workload clusters of Cluster API that come up at
+//	                                   once: how long their load balancers take, what the
+//	                                   adapter weighs and watches
 package main
 
 import (
@@ -72,13 +75,18 @@ func (s spread) String() string {
 func main() {
 	clusters := flag.Int("clusters", 1, "more than 1: spread Machines over so many clusters instead")
 	count := flag.Int("machines", 500, "with -clusters: how many Machines")
+	workloads := flag.Int("workloads", 0, "more than 0: follow so many workload clusters instead")
+	servers := flag.Int("servers", 5, "with -workloads: API servers that play them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
-	if *clusters > 1 {
+	switch {
+	case *workloads > 0:
+		err = runWorkloads(ctx, *workloads, *servers)
+	case *clusters > 1:
 		err = runSpread(ctx, *count, *clusters)
-	} else {
+	default:
 		err = run(ctx)
 	}
 	if err != nil {
