@@ -17,7 +17,7 @@ import (
 
 // page is how many Services one request to a workload cluster asks for: with ordinary
 // ones the answer is a tenth of what may be read.
-const page = 100
+const page = 50
 
 // gatherer reads all that one decision about a Workload needs.
 type gatherer struct{ settings Settings }

@@ -65,7 +65,7 @@ var variables = []variable{
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MAX_REMOTE_ANSWER_MIB", Default: "2", Help: "size in MiB of an answer of a workload cluster that is read"},
+		EnvVar:  reconcile.EnvVar{Name: "MAX_REMOTE_ANSWER_MIB", Default: "1", Help: "size in MiB of an answer of a workload cluster that is read"},
 		allowed: "a whole number from 1 to 1000",
 		parse:   number(1000, func(s *Settings, n int) { s.RemoteAnswer = int64(n) << 20 }),
 	},

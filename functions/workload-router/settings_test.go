@@ -21,7 +21,7 @@ func environment(values map[string]string) func(string) (string, bool) {
 
 func TestSettingsOfAnEmptyEnvironmentAreTheDefaults(t *testing.T) {
 	want := Settings{
-		Settings: dockyards.DefaultSettings(), Limits: decide.DefaultLimits(), RemoteTimeout: 5 * time.Second, RemoteAnswer: 2 << 20,
+		Settings: dockyards.DefaultSettings(), Limits: decide.DefaultLimits(), RemoteTimeout: 5 * time.Second, RemoteAnswer: 1 << 20,
 		MaxConcurrentReconciles: 5, LogLevel: "info",
 	}
 	if diff := cmp.Diff(want, DefaultSettings()); diff != "" {

@@ -30,6 +30,8 @@ func Spec(settings Settings) reconcile.Spec {
 		Connected:        mapper{settings: settings}.connected,
 		ConcludesOutages: true,
 		Concurrency:      concurrency,
+		// What stands in an answer takes about twenty times its size.
+		Memory: "256Mi",
 	}
 	for _, v := range dockyards.Variables() {
 		if slices.Contains(shared, v.Name) {

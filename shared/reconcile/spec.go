@@ -76,6 +76,8 @@ type Spec struct {
 	Predecessors []string
 	// Concurrency is how many requests one process takes at once.
 	Concurrency int
+	// Memory is the limit of one process; empty is 128Mi.
+	Memory string
 }
 
 // GrantsFor are the rights on the target clusters of a provider, as in Watch.

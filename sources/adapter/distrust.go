@@ -14,9 +14,11 @@ import (
 
 // Bounds of what a cluster that belongs to somebody else may cost.
 const (
-	// maxAnswer is the size of an answer, and of one event of a watch, in bytes: an
-	// object of the largest size that a real API server stores is smaller.
-	maxAnswer = 4 << 20
+	// maxAnswer is the size of an answer in bytes, maxEvent that of one event of a
+	// watch: some times what the annotations of an object may have in all. It takes
+	// about twenty times as much when it has been read.
+	maxAnswer = 1 << 20
+	maxEvent  = 512 << 10
 	// maxComplaint is the size of an answer that says no.
 	maxComplaint = 16 << 10
 	// perSecond is how many events go out each second, atOnce how many after a
@@ -49,7 +51,7 @@ func (d distrusting) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = io.NopCloser(bytes.NewReader(body))
 		response.Header.Del("Retry-After") // client-go would wait as long as it says
 	case request.URL.Query().Get("watch") == "true":
-		response.Body = &documents{ReadCloser: response.Body, left: maxAnswer}
+		response.Body = &documents{ReadCloser: response.Body, left: maxEvent}
 	default:
 		response.Body = &whole{ReadCloser: response.Body, left: maxAnswer}
 	}
@@ -106,7 +108,7 @@ func (d *documents) Read(p []byte) (int, error) {
 			d.depth++
 		case c == '}':
 			if d.depth--; d.depth == 0 {
-				d.left = maxAnswer
+				d.left = maxEvent
 			}
 		}
 		if d.left < 0 || d.depth < 0 {

@@ -93,7 +93,7 @@ func TestAnAnswerWithoutEndIsLeft(t *testing.T) {
 }
 
 func TestAWatchMayGoOnForEver(t *testing.T) {
-	event := `{"type":"MODIFIED","object":{"a":"{\"}` + strings.Repeat("x", 1<<20) + `"}}` + "\n"
+	event := `{"type":"MODIFIED","object":{"a":"{\"}` + strings.Repeat("x", 400<<10) + `"}}` + "\n"
 	const count = 20
 	server := serveAs(t, http.StatusOK, "", "", strings.NewReader(strings.Repeat(event, count)))
 	client, err := connect(t.Context(), &rest.Config{Host: server}, time.Minute, true)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -30,6 +31,7 @@ type broker struct {
 
 	mu                            sync.Mutex
 	taken, pending, failed, given int
+	strange                       int
 	moved                         time.Time
 	clusters                      map[string]bool
 }
@@ -59,13 +61,26 @@ func (b *broker) take(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	b.mu.Lock()
+	b.moved = time.Now()
+	if strange(r.Header) {
+		b.strange++
+		b.mu.Unlock()
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
 	b.taken++
 	b.pending++
-	b.moved = time.Now()
 	b.mu.Unlock()
 	header := r.Header.Clone()
 	go b.deliver(header, body)
 	w.WriteHeader(http.StatusAccepted)
+}
+
+// strange tells of an event of a Service of another cluster that the same API server
+// plays. In reality there is none.
+func strange(header http.Header) bool {
+	tenant, _, remote := strings.Cut(header.Get("Ce-Cluster"), "/")
+	return remote && header.Get("Ce-Kind") == "Service" && header.Get("Ce-Namespace") != tenant
 }
 
 func (b *broker) deliver(header http.Header, body []byte) {
@@ -138,8 +153,8 @@ func (b *broker) last() time.Time {
 	return b.moved
 }
 
-func (b *broker) counts() (taken, again, given int) {
+func (b *broker) counts() (taken, strange, again, given int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.taken, b.failed, b.given
+	return b.taken, b.strange, b.failed, b.given
 }

@@ -58,7 +58,7 @@ func tooMany(x *tenant) {
 	x.says("True Reconciled", fmt.Sprintf(" and %d more", ways+more+1-100-3))
 	reads, writes := x.asked()
 	x.t.Logf("a pass over %d Services took %s, %d reads and %d writes there", ways+more+1, took.Round(time.Millisecond), len(reads), len(writes))
-	if len(reads) > 2*(1+(ways+more)/100+1) {
+	if len(reads) > 2*(1+(ways+more)/50+1) {
 		x.t.Errorf("WR13: the list took %d calls", len(reads))
 	}
 	count := 0
