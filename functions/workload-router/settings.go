@@ -70,7 +70,7 @@ var variables = []variable{
 		parse:   number(1000, func(s *Settings, n int) { s.RemoteAnswer = int64(n) << 20 }),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "5", Help: "Workloads at once of one event or resync"},
+		EnvVar:  reconcile.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "50", Help: "Workloads at once of one event or resync; with fewer than 50, one may wait for the dead cluster of another"},
 		allowed: "a whole number from 1 to 1000",
 		parse:   number(1000, func(s *Settings, n int) { s.MaxConcurrentReconciles = n }),
 	},

@@ -22,7 +22,7 @@ func environment(values map[string]string) func(string) (string, bool) {
 func TestSettingsOfAnEmptyEnvironmentAreTheDefaults(t *testing.T) {
 	want := Settings{
 		Settings: dockyards.DefaultSettings(), Limits: decide.DefaultLimits(), RemoteTimeout: 5 * time.Second, RemoteAnswer: 1 << 20,
-		MaxConcurrentReconciles: 5, LogLevel: "info",
+		MaxConcurrentReconciles: 50, LogLevel: "info",
 	}
 	if diff := cmp.Diff(want, DefaultSettings()); diff != "" {
 		t.Errorf("section 5 (-want +got):\n%s", diff)

@@ -15,10 +15,12 @@ import (
 // Bounds of what a cluster that belongs to somebody else may cost.
 const (
 	// maxAnswer is the size of an answer in bytes, maxEvent that of one event of a
-	// watch: some times what the annotations of an object may have in all. It takes
-	// about twenty times as much when it has been read.
+	// watch: twice what the annotations of an object may have in all.
 	maxAnswer = 1 << 20
 	maxEvent  = 512 << 10
+	// perValue is how many bytes there must be for each value: an empty object takes
+	// two, and thirty times as much once it has been read.
+	perValue = 20
 	// maxComplaint is the size of an answer that says no.
 	maxComplaint = 16 << 10
 	// perSecond is how many events go out each second, atOnce how many after a
@@ -51,9 +53,9 @@ func (d distrusting) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body = io.NopCloser(bytes.NewReader(body))
 		response.Header.Del("Retry-After") // client-go would wait as long as it says
 	case request.URL.Query().Get("watch") == "true":
-		response.Body = &documents{ReadCloser: response.Body, left: maxEvent}
+		response.Body = &documents{ReadCloser: response.Body, left: maxEvent, values: maxEvent / perValue}
 	default:
-		response.Body = &whole{ReadCloser: response.Body, left: maxAnswer}
+		response.Body = &whole{ReadCloser: response.Body, left: maxAnswer, values: maxAnswer / perValue}
 	}
 	return response, nil
 }
@@ -71,13 +73,17 @@ func (d distrusting) WrappedRoundTripper() http.RoundTripper { return d.next }
 // whole is an answer of bounded size.
 type whole struct {
 	io.ReadCloser
-	left int
+	left, values int
 }
 
 // Read implements io.Reader.
 func (w *whole) Read(p []byte) (int, error) {
 	n, err := w.ReadCloser.Read(p)
-	if w.left -= n; w.left < 0 {
+	w.left -= n
+	for _, begin := range []string{"{", "[", ","} {
+		w.values -= bytes.Count(p[:n], []byte(begin))
+	}
+	if w.left < 0 || w.values < 0 {
 		return 0, errTooLarge
 	}
 	return n, err
@@ -86,8 +92,8 @@ func (w *whole) Read(p []byte) (int, error) {
 // documents is a stream of JSON objects of bounded size each, in any number.
 type documents struct {
 	io.ReadCloser
-	// left is what may still come before the present one ends.
-	left            int
+	// left is what may still come before the present one ends, values how many.
+	left, values    int
 	depth           int
 	quoted, escaped bool
 }
@@ -106,12 +112,15 @@ func (d *documents) Read(p []byte) (int, error) {
 			d.quoted = true
 		case c == '{':
 			d.depth++
+			d.values--
+		case c == '[', c == ',':
+			d.values--
 		case c == '}':
 			if d.depth--; d.depth == 0 {
-				d.left = maxEvent
+				d.left, d.values = maxEvent, maxEvent/perValue
 			}
 		}
-		if d.left < 0 || d.depth < 0 {
+		if d.left < 0 || d.values < 0 || d.depth < 0 {
 			return 0, errTooLarge
 		}
 	}

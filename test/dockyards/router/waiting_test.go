@@ -171,6 +171,7 @@ func lostAndBack(x *tenant) {
 // oneAttempt: however the workload cluster fails, one event asks it once, and soon
 // gives up.
 func oneAttempt(x *tenant) {
+	const idle = 6 // connections that the Workloads have left
 	x.service(x.there, "front", webPorts)
 	x.settle()
 	for i := range 5 {
@@ -196,16 +197,15 @@ func oneAttempt(x *tenant) {
 		}
 		x.says("Unknown ClusterUnreachable", "")
 		count := int(asked.Load())
-		// Several Workloads may have asked at the same moment; none asks again. One
-		// that answers 429 is there: each Workload asks it once. A connection that
-		// breaks while it is used once more may just have been an old one: then the
-		// same request goes out on a new one.
-		most := x.settings.MaxConcurrentReconciles
+		// One Workload asks for all. A cluster that answers 429 is there: each Workload
+		// asks it once. Connections that break while they are used once more may just
+		// have been old ones: then the same request goes out on the next one.
+		most := 1
 		switch name {
 		case "later please":
 			most = 6
 		case "nothing":
-			most *= 2
+			most = 1 + idle
 		}
 		if count > most {
 			x.t.Errorf("WR2, %s: the workload cluster was asked %d times", name, count)
