@@ -14,6 +14,7 @@ IDLE ?= 30s
 PORT ?=
 DISABLE ?=
 CLUSTERS ?= 1
+WORKLOADS ?=
 
 .PHONY: help
 help: ## Explain the targets
@@ -28,6 +29,7 @@ help: ## Explain the targets
 	@echo "                       CLUSTERS=N (1: Machines run on the API server itself; more: on N remote ones)"
 	@echo "  make bench settings: CLUSTERS=3 (500 Machines over so many clusters in the local stack)"
 	@echo "                       SAMPLE=dockyards (200 Clusters with three NodePools each)"
+	@echo "                       WORKLOADS=100 (follow so many workload clusters of Cluster API)"
 	@echo "  make test  settings: TESTFLAGS='-run Name -v'   PKG=./shared/..."
 
 .PHONY: run
@@ -65,7 +67,7 @@ check: tools ## Format, vet, lint, generated files, go mod tidy, vulnerabilities
 .PHONY: bench
 bench: ## Measure start, memory, latency and throughput, each beside a baseline
 	@go run ./deploy/local build --all
-	$(if $(filter 1,$(CLUSTERS)),go run ./test/kube/withetcd --) go run ./test/bench -clusters $(CLUSTERS) -sample $(SAMPLE)
+	$(if $(filter 1,$(CLUSTERS)),$(if $(WORKLOADS),,go run ./test/kube/withetcd --)) go run ./test/bench -clusters $(CLUSTERS) -sample $(SAMPLE) $(if $(WORKLOADS),-workloads $(WORKLOADS))
 
 .PHONY: tools
 tools: # The pinned tools of `make check` and `make generate`

@@ -14,6 +14,7 @@ import (
 	nodepoolprovisioner "github.com/slipway-dev/slipway/functions/nodepool-provisioner"
 	organizationonboarder "github.com/slipway-dev/slipway/functions/organization-onboarder"
 	releaseimporter "github.com/slipway-dev/slipway/functions/release-importer"
+	workloadrouter "github.com/slipway-dev/slipway/functions/workload-router"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 )
 
@@ -29,6 +30,7 @@ var functions = []struct {
 	{nodepoolprovisioner.DefaultSpec, nodepoolprovisioner.New},
 	{organizationonboarder.DefaultSpec, organizationonboarder.New},
 	{releaseimporter.DefaultSpec, releaseimporter.New},
+	{workloadrouter.DefaultSpec, workloadrouter.New},
 }
 
 // New makes the function for Knative's middleware: one that hosts them all.

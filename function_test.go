@@ -1,12 +1,13 @@
 package slipway
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-dev/slipway/shared/reconcile"
@@ -30,13 +31,13 @@ func TestEveryFunctionIsDeclaredAndHosted(t *testing.T) {
 		folders = append(folders, filepath.Base(filepath.Dir(filepath.Dir(command))))
 	}
 	slices.Sort(folders)
-	if diff := cmp.Diff(folders, names(Specs())); diff != "" {
+	if diff := gocmp.Diff(folders, names(Specs())); diff != "" {
 		t.Errorf("the folders and Specs, which are sorted (-folders +specs):\n%s", diff)
 	}
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	hosted := names(New().Specs())
 	slices.Sort(hosted)
-	if diff := cmp.Diff(folders, hosted); diff != "" {
+	if diff := gocmp.Diff(folders, hosted); diff != "" {
 		t.Errorf("the folders and what New hosts (-folders +hosted):\n%s", diff)
 	}
 }
@@ -55,7 +56,12 @@ func TestEveryFunctionCanBeDeployedByItself(t *testing.T) {
 			Deploy       struct {
 				ServiceAccountName string
 				Options            struct {
-					Resources struct{ Limits struct{ Concurrency int } }
+					Resources struct {
+						Limits struct {
+							Concurrency int
+							Memory      string
+						}
+					}
 				}
 			}
 		}
@@ -64,7 +70,8 @@ func TestEveryFunctionCanBeDeployedByItself(t *testing.T) {
 			continue
 		}
 		if got.Name != spec.Name || got.Invoke != "cloudevent" || got.Deploy.ServiceAccountName != spec.Name ||
-			got.Deploy.Options.Resources.Limits.Concurrency != spec.Concurrency {
+			got.Deploy.Options.Resources.Limits.Concurrency != spec.Concurrency ||
+			got.Deploy.Options.Resources.Limits.Memory != cmp.Or(spec.Memory, "128Mi") {
 			t.Errorf("functions/%s/func.yaml and the declaration differ: %+v", spec.Name, got)
 		}
 	}

@@ -15,10 +15,15 @@ const (
 	targetAccnt      = "slipway"
 )
 
-// kubevirtConfigs are what the adapter finds remote clusters by.
-var kubevirtConfigs = kind.Resource{
-	Group: "vitistack.io", Versions: []string{"v1alpha1"}, Kind: configsProvider, Plural: "kubevirtconfigs",
-}
+// Resources that the adapter finds remote clusters by.
+var (
+	kubevirtConfigs = kind.Resource{
+		Group: "vitistack.io", Versions: []string{"v1alpha1"}, Kind: configsProvider, Plural: "kubevirtconfigs",
+	}
+	capiClusters = kind.Resource{
+		Group: "cluster.x-k8s.io", Versions: []string{"v1beta2", "v1beta1"}, Kind: "Cluster", Plural: "clusters",
+	}
+)
 
 // adapter is the Deployment of sources/adapter with the list of the kinds that it
 // watches, on the management cluster and on target clusters.
@@ -46,16 +51,24 @@ func adapter(specs []reconcile.Spec) []object {
 
 // remotes are the providers of remote clusters, with what is watched there.
 func remotes(specs []reconcile.Spec) []any {
-	var there []any
-	for _, watch := range watchedRemotely(specs) {
-		there = append(there, entries(watch)...)
+	var out []any
+	for _, remote := range []struct {
+		provider string
+		config   object
+	}{
+		{"", object{"provider": configsProvider, "namespace": configsNamespace, "key": "kubeconfig"}},
+		{reconcile.ProviderClusterAPI, object{"provider": reconcile.ProviderClusterAPI, "key": "value"}},
+	} {
+		var there []any
+		for _, watch := range watchedRemotely(specs, remote.provider) {
+			there = append(there, entries(watch)...)
+		}
+		if len(there) > 0 {
+			remote.config["resources"] = there
+			out = append(out, remote.config)
+		}
 	}
-	if len(there) == 0 {
-		return nil
-	}
-	return []any{object{
-		"provider": configsProvider, "namespace": configsNamespace, "key": "kubeconfig", "resources": there,
-	}}
+	return out
 }
 
 // entries are a watch as the adapter's configuration has it: one for each name.
@@ -77,9 +90,11 @@ func entries(watch reconcile.Watch) []any {
 }
 
 // adapterAccount may watch what the adapter watches, follow the definitions of the
-// kinds that may come and go, and read the Secrets of remote clusters by name. It
-// lists Secrets in one namespace only, those with a label; elsewhere a changed
-// kubeconfig is noticed a little later.
+// kinds that may come and go, and read the Secrets of remote clusters by name.
+//
+// It watches the names of Secrets, to notice a changed kubeconfig at once: those of
+// KubevirtConfigs in one namespace, elsewhere such a change is noticed a little later;
+// those of Cluster API's clusters, which lie beside them, wherever they are.
 func adapterAccount(specs []reconcile.Spec) []object {
 	grants := []reconcile.Grant{{Resource: kind.CRDs, Verbs: []string{"list", "watch"}}}
 	for _, watch := range watched(specs) {
@@ -88,16 +103,24 @@ func adapterAccount(specs []reconcile.Spec) []object {
 		}
 	}
 	account := object{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta(adapterName)}
-	if len(watchedRemotely(specs)) == 0 {
-		return append([]object{account}, role("slipway-"+adapterName, adapterName, grants)...)
+	var inNamespace []object
+	if len(watchedRemotely(specs, "")) > 0 {
+		grants = append(
+			grants,
+			reconcile.Grant{Resource: kubevirtConfigs, Verbs: []string{"list", "watch"}},
+			reconcile.Grant{Resource: kind.Secrets, Verbs: []string{"get"}},
+		)
+		inNamespace = within(configsNamespace, role("slipway-"+adapterName+"-secrets", adapterName,
+			[]reconcile.Grant{{Resource: kind.Secrets, Verbs: []string{"list", "watch"}}}))
 	}
-	grants = append(
-		grants,
-		reconcile.Grant{Resource: kubevirtConfigs, Verbs: []string{"list", "watch"}},
-		reconcile.Grant{Resource: kind.Secrets, Verbs: []string{"get"}},
-	)
-	inNamespace := role("slipway-"+adapterName+"-secrets", adapterName, []reconcile.Grant{{Resource: kind.Secrets, Verbs: []string{"list", "watch"}}})
-	return append(append([]object{account}, role("slipway-"+adapterName, adapterName, grants)...), within(configsNamespace, inNamespace)...)
+	if len(watchedRemotely(specs, reconcile.ProviderClusterAPI)) > 0 {
+		grants = append(
+			grants,
+			reconcile.Grant{Resource: capiClusters, Verbs: []string{"list", "watch"}},
+			reconcile.Grant{Resource: kind.Secrets, Verbs: []string{"get", "list", "watch"}},
+		)
+	}
+	return append(append([]object{account}, role("slipway-"+adapterName, adapterName, grants)...), inNamespace...)
 }
 
 // within limits a role and its binding to one namespace.
@@ -121,9 +144,9 @@ func within(namespace string, role []object) []object {
 func targetAccount(specs []reconcile.Spec) []object {
 	grants := []reconcile.Grant{{Resource: kind.CRDs, Verbs: []string{"list", "watch"}}}
 	for _, spec := range specs {
-		grants = append(grants, spec.TargetGrants...)
+		grants = append(grants, spec.GrantsFor("")...)
 	}
-	for _, watch := range watchedRemotely(specs) {
+	for _, watch := range watchedRemotely(specs, "") {
 		grants = append(grants, reconcile.Grant{Resource: watch.Resource, Verbs: []string{"list", "watch"}, Names: watch.Names})
 	}
 	out := []object{

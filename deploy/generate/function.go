@@ -17,8 +17,8 @@ import (
 func function(spec reconcile.Spec) []object {
 	out := []object{{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta(spec.Name)}}
 	out = append(out, role("slipway-"+spec.Name, spec.Name, spec.Grants)...)
-	if len(spec.TargetGrants) > 0 {
-		out = append(out, role("slipway-"+spec.Name+"-target", spec.Name, spec.TargetGrants)...)
+	if grants := spec.GrantsFor(""); len(grants) > 0 {
+		out = append(out, role("slipway-"+spec.Name+"-target", spec.Name, grants)...)
 	}
 	return append(out, service(spec))
 }
@@ -105,7 +105,7 @@ func service(spec reconcile.Spec) object {
 					"ports":          []any{object{"containerPort": 8080}},
 					"readinessProbe": object{"httpGet": object{"path": "/health/readiness", "port": 8080}},
 					"resources": object{
-						"requests": object{"cpu": "20m", "memory": "32Mi"}, "limits": object{"memory": "128Mi"},
+						"requests": object{"cpu": "20m", "memory": "32Mi"}, "limits": object{"memory": cmp.Or(spec.Memory, "128Mi")},
 					},
 					"securityContext": restricted(),
 				}},
@@ -128,7 +128,7 @@ func rootAccount(specs []reconcile.Spec) []object {
 	const name = "slipway"
 	var grants []reconcile.Grant
 	for _, spec := range specs {
-		grants = append(append(grants, spec.Grants...), spec.TargetGrants...)
+		grants = append(append(grants, spec.Grants...), spec.GrantsFor("")...)
 	}
 	return append([]object{{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": meta(name)}}, role(name, name, grants)...)
 }

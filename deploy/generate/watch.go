@@ -10,12 +10,13 @@ import (
 
 // watched is every watch of every function once, on the management cluster.
 func watched(specs []reconcile.Spec) []reconcile.Watch {
-	return collect(specs, func(reconcile.Watch) bool { return true })
+	return collect(specs, func(watch reconcile.Watch) bool { return watch.Provider == "" })
 }
 
-// watchedRemotely is every watch of every function once, on target clusters.
-func watchedRemotely(specs []reconcile.Spec) []reconcile.Watch {
-	return collect(specs, func(watch reconcile.Watch) bool { return watch.Remote })
+// watchedRemotely is every watch of every function once, on the target clusters of
+// a provider.
+func watchedRemotely(specs []reconcile.Spec, provider string) []reconcile.Watch {
+	return collect(specs, func(watch reconcile.Watch) bool { return watch.Remote && watch.Provider == provider })
 }
 
 // collect merges the watches of all functions that are wanted, sorted.

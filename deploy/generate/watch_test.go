@@ -93,17 +93,29 @@ func TestOnlyWhatIsRemoteIsWatchedThere(t *testing.T) {
 	specs := []reconcile.Spec{
 		{Watches: []reconcile.Watch{{Resource: kind.PersistentVolumeClaims, Selector: "a", Remote: true}, {Resource: kind.Secrets}}},
 		{Watches: []reconcile.Watch{{Resource: kind.PersistentVolumeClaims}}},
+		{Watches: []reconcile.Watch{{Resource: kind.Namespaces, Selector: "b", Remote: true, Provider: reconcile.ProviderClusterAPI}}},
 	}
-	want := []any{object{
-		"provider": "KubevirtConfig", "namespace": "default", "key": "kubeconfig",
-		"resources": []any{object{
-			"kind": "PersistentVolumeClaim", "mode": "Reference", "resource": "persistentvolumeclaims", "selector": "a", "versions": []string{"v1"},
-		}},
-	}}
+	want := []any{
+		object{
+			"provider": "KubevirtConfig", "namespace": "default", "key": "kubeconfig",
+			"resources": []any{object{
+				"kind": "PersistentVolumeClaim", "mode": "Reference", "resource": "persistentvolumeclaims", "selector": "a", "versions": []string{"v1"},
+			}},
+		},
+		object{
+			"provider": "capi", "key": "value",
+			"resources": []any{object{
+				"kind": "Namespace", "mode": "Reference", "resource": "namespaces", "selector": "b", "versions": []string{"v1"},
+			}},
+		},
+	}
 	if diff := cmp.Diff(want, remotes(specs)); diff != "" {
 		t.Errorf("a watch of the management cluster does not widen one on targets (-want +got):\n%s", diff)
 	}
-	if got := remotes(specs[1:]); got != nil {
+	if got := watched(specs[2:]); got != nil {
+		t.Errorf("what is watched on clusters of a provider is not watched here: %v", got)
+	}
+	if got := remotes(specs[1:2]); got != nil {
 		t.Errorf("without remote watches there is no provider: %v", got)
 	}
 }

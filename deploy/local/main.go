@@ -22,7 +22,6 @@ import (
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/deploy/local/build"
-	"github.com/slipway-dev/slipway/deploy/local/kube"
 	"github.com/slipway-dev/slipway/deploy/local/stack"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/reconcile"
@@ -98,7 +97,7 @@ func run(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	samples, err := samples(root, f.sample)
+	sample, err := find(root, f.sample)
 	if err != nil {
 		return err
 	}
@@ -108,7 +107,8 @@ func run(ctx context.Context, f *flags) error {
 	}
 	defer cleanUp()
 	s, err := stack.Start(ctx, stack.Options{
-		Root: root, Data: data, Port: f.port, Clusters: f.clusters, Idle: f.idle, Disable: f.disable, Out: os.Stdout, Progress: os.Stderr,
+		Root: root, Data: data, Port: f.port, Clusters: f.clusters, Workloads: sample.clusters(), Idle: f.idle, Disable: f.disable,
+		Out: os.Stdout, Progress: os.Stderr,
 	})
 	if err != nil {
 		return err
@@ -118,41 +118,35 @@ func run(ctx context.Context, f *flags) error {
 	for _, remote := range s.Remotes {
 		fmt.Printf("  %s: .cache/bin/kube kubectl --kubeconfig %s get vm,vmi,pvc -A\n", remote.Name, relative(remote.Cluster.Kubeconfig))
 	}
-	fmt.Println()
-	if err := s.Apply(ctx, samples...); err != nil {
-		return err
+	for _, workload := range s.Workloads {
+		fmt.Printf("  %s: .cache/bin/kube kubectl --kubeconfig %s get services -A\n", workload.Name, relative(workload.Cluster.Kubeconfig))
 	}
-	if err := siblings(ctx, s, root, f.sample); err != nil {
+	fmt.Println()
+	objects, err := sample.submit(ctx, s)
+	if err != nil {
 		return err
 	}
 	if !f.once {
 		fmt.Println("Ctrl-C stops everything.")
 		return s.Failed(ctx)
 	}
-	wanted := reconciled(samples)
+	wanted := append(reconciled(objects), sample.workloads()...)
 	waited := s.WaitReady(ctx, f.timeout, wanted...)
-	return errors.Join(waited, tables(ctx, s, wanted))
-}
-
-// siblings submits what controllers beside Slipway know of a sample: statuses, in its
-// folder status.
-func siblings(ctx context.Context, s *stack.Stack, root, sample string) error {
-	folder := filepath.Join(root, "deploy", "samples", sample, "status")
-	if _, err := os.Stat(folder); sample == "" || errors.Is(err, os.ErrNotExist) {
-		return nil
+	if waited == nil {
+		waited = sample.reached(ctx, s, f.timeout)
 	}
-	_, err := s.Kubectl(ctx, "apply", "--server-side", "--subresource=status", "-k", folder)
-	return err
+	return errors.Join(waited, tables(ctx, s, wanted))
 }
 
 // tables print what has come to be: the samples, and what was made for them on
 // each cluster.
 func tables(ctx context.Context, s *stack.Stack, wanted []*unstructured.Unstructured) error {
 	const made = "virtualmachines,virtualmachineinstances,persistentvolumeclaims"
+	if len(s.Workloads) > 0 {
+		return errors.Join(show(ctx, s.Kubectl, strings.Join(append(kinds(wanted), "gateways,services,httproutes,tlsroutes"), ",")), ingresses(ctx, s))
+	}
 	if len(s.Remotes) == 0 {
-		table, err := s.Kubectl(ctx, "get", strings.Join(append(kinds(wanted), made), ","), "-A")
-		fmt.Printf("\n%s\n", table)
-		return err
+		return show(ctx, s.Kubectl, strings.Join(append(kinds(wanted), made), ","))
 	}
 	samples := append(kinds(wanted), "kubevirtconfigs.vitistack.io")
 	for _, args := range [][]string{
@@ -175,18 +169,6 @@ func tables(ctx context.Context, s *stack.Stack, wanted []*unstructured.Unstruct
 		fmt.Printf("\n%s:\n%s", remote.Name, table)
 	}
 	return nil
-}
-
-func samples(root, name string) ([]*unstructured.Unstructured, error) {
-	if name == "" {
-		return nil, nil
-	}
-	folder := filepath.Join(root, "deploy", "samples", name)
-	objects, err := kube.ReadFiles(folder)
-	if err != nil {
-		return nil, fmt.Errorf("cannot find sample %q in deploy/samples: %w", name, err)
-	}
-	return objects, nil
 }
 
 // reconciled are the sample objects that a function takes care of, and says so on:

@@ -21,6 +21,19 @@ type bounds struct {
 	answer int64
 }
 
+// perValue is how many bytes of an answer there must be for each of its values: an
+// empty object takes two, and thirty times as much once it has been read.
+const perValue = 20
+
+// crowded tells whether an answer has more values than one of its largest size may.
+func crowded(body []byte, limit int64) bool {
+	count := 0
+	for _, begin := range []string{"{", "[", ","} {
+		count += bytes.Count(body, []byte(begin))
+	}
+	return int64(count) > limit/perValue
+}
+
 // around puts the bound of an answer around a transport. With one, the cluster is
 // not trusted at all: a request is made once, whatever client-go would make of a
 // broken connection or of the server's wish that it come again.
@@ -51,7 +64,7 @@ func (t bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, final(req, err)
 	}
-	if int64(len(body)) > t.limit {
+	if int64(len(body)) > t.limit || crowded(body, t.limit) {
 		return nil, ErrAnswerTooLarge
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))

@@ -2,10 +2,12 @@ package cluster
 
 import (
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -41,6 +43,9 @@ func TestAnAnswerThatIsTooLargeIsNotRead(t *testing.T) {
 			for r.Context().Err() == nil {
 				_, _ = io.WriteString(w, blank)
 			}
+		}},
+		"crowded": {reason: "what is small takes much room once it is read", want: ErrAnswerTooLarge, do: func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"apiVersion": "v1", "kind": "Namespace", "items": [`+strings.Repeat("{},", 1000)+`{}]}`)
 		}},
 		"packed": {reason: "what counts is what it unpacks to", want: ErrAnswerTooLarge, do: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
@@ -82,6 +87,52 @@ func TestAnUntrustedClusterIsAskedOnceWhateverItSays(t *testing.T) {
 				t.Errorf("it was asked %d times in %s", asked.Load(), took)
 			}
 		})
+	}
+}
+
+func TestManyRequestsOfACallCostADeadClusterOne(t *testing.T) {
+	client, asked := boundedClient(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
+	for range 3 { // calls
+		before := asked.Load()
+		ctx := WithMemory(t.Context())
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if err := get(ctx, client); err == nil {
+					t.Error("there is no error")
+				}
+			})
+		}
+		all.Wait()
+		if got := asked.Load() - before; got != 1 {
+			t.Errorf("it was asked %d times", got)
+		}
+	}
+}
+
+func TestOneWhoWaitsForTheFirstRequestNeedNot(t *testing.T) {
+	held := make(chan struct{})
+	client, asked := boundedClient(t, func(w http.ResponseWriter, r *http.Request) {
+		<-held
+		namespace(w, r)
+	})
+	ctx := WithMemory(t.Context())
+	first := make(chan error)
+	go func() { first <- get(ctx, client) }()
+	for asked.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	hasty, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := get(hasty, client); err == nil || asked.Load() != 1 {
+		t.Errorf("%v after %d requests", err, asked.Load())
+	}
+	close(held)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	if err := get(ctx, client); err != nil {
+		t.Error(err)
 	}
 }
 

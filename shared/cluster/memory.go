@@ -20,6 +20,30 @@ type memory struct {
 
 	mu   sync.Mutex
 	dead map[*remembering]error
+	// first are the requests that went ahead of all others on their connection;
+	// closed when what came of them is known.
+	first map[*remembering]chan struct{}
+}
+
+// takeOff waits for the request that is first on a connection in this call, unless
+// this is the one: then landed tells the others that it was answered or failed.
+func (m *memory) takeOff(ctx context.Context, t *remembering) (landed func(), err error) {
+	m.mu.Lock()
+	first, flying := m.first[t]
+	if !flying {
+		first = make(chan struct{})
+		m.first[t] = first
+	}
+	m.mu.Unlock()
+	if !flying {
+		return func() { close(first) }, nil
+	}
+	select {
+	case <-first:
+		return func() {}, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("cannot ask the cluster: another request waits for its answer: %w", ctx.Err())
+	}
 }
 
 // reserve is the end of a call's time that remote clusters do not get: what came of

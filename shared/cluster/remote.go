@@ -41,7 +41,7 @@ func newRemote(userAgent string, bounds bounds, config *rest.Config) (*Client, e
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
 	}
-	remembering := &remembering{next: bounds.around(wrapped)}
+	remembering := &remembering{next: bounds.around(wrapped), distrust: bounds.answer > 0}
 	client, err := newClient("", config, &http.Client{
 		Transport: remembering, Timeout: config.Timeout,
 		// An API server does not redirect, and the credentials are for it alone.
@@ -100,7 +100,12 @@ func (s *Set) Connect(name string, kubeconfig []byte) error {
 
 // remembering is the transport of one remote connection. Within one call, a
 // cluster that did not answer is not asked again.
-type remembering struct{ next http.RoundTripper }
+type remembering struct {
+	next http.RoundTripper
+	// distrust lets the first request of a call go ahead alone: a cluster that does
+	// not answer costs that one, however many wait for it.
+	distrust bool
+}
 
 // RoundTrip sends a request, unless an earlier one of the same call found the
 // cluster unreachable.
@@ -108,6 +113,16 @@ func (t *remembering) RoundTrip(req *http.Request) (*http.Response, error) {
 	memory, _ := req.Context().Value(memoryKey{}).(*memory)
 	if memory == nil {
 		return t.next.RoundTrip(req)
+	}
+	if t.distrust {
+		landed, err := memory.takeOff(req.Context(), t)
+		if err != nil {
+			if req.Body != nil {
+				req.Body.Close()
+			}
+			return nil, err
+		}
+		defer landed()
 	}
 	if err := memory.recall(t); err != nil {
 		if req.Body != nil {
@@ -139,5 +154,5 @@ func (t *remembering) WrappedRoundTripper() http.RoundTripper { return t.next }
 // WithMemory gives a call a memory of the clusters that it found unreachable:
 // many objects on a dead cluster cost the timeout of one.
 func WithMemory(ctx context.Context) context.Context {
-	return context.WithValue(ctx, memoryKey{}, &memory{call: ctx, dead: map[*remembering]error{}})
+	return context.WithValue(ctx, memoryKey{}, &memory{call: ctx, dead: map[*remembering]error{}, first: map[*remembering]chan struct{}{}})
 }

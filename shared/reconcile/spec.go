@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -75,6 +76,13 @@ type Spec struct {
 	Predecessors []string
 	// Concurrency is how many requests one process takes at once.
 	Concurrency int
+	// Memory is the limit of one process; empty is 128Mi.
+	Memory string
+}
+
+// GrantsFor are the rights on the target clusters of a provider, as in Watch.
+func (s Spec) GrantsFor(provider string) []Grant {
+	return slices.DeleteFunc(slices.Clone(s.TargetGrants), func(g Grant) bool { return g.Provider != provider })
 }
 
 // FieldManager is the name under which the function owns fields.
@@ -120,6 +128,11 @@ type Grant struct {
 	Verbs       []string
 	// Names limits the right to objects of these names.
 	Names []string
+	// Provider says, of a right on target clusters, on whose: as in Watch. What is for
+	// clusters of a provider is no right on any other cluster, the management cluster
+	// included. No role is generated for it: such a cluster's kubeconfig comes with
+	// the cluster.
+	Provider string
 	// Implied says why a right is needed although no call uses it directly.
 	Implied string
 }

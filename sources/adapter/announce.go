@@ -8,6 +8,7 @@ import (
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"github.com/google/uuid"
+	"golang.org/x/time/rate"
 	eventingadapter "knative.dev/eventing/pkg/adapter/v2"
 )
 
@@ -44,7 +45,8 @@ func newSender(config Config) (sender, error) {
 func (s *Source) keeper(ctx context.Context, cluster Cluster, settings Remote) (*keeper, error) {
 	log := s.log.With("cluster", cluster.Name, "provider", cluster.Provider, "server", cluster.Config.Host)
 	timeout := settings.Timeout.Duration
-	client, err := connect(ctx, cluster.Config, timeout)
+	foreign := providers[settings.Provider].foreign
+	client, err := connect(ctx, cluster.Config, timeout, foreign)
 	if err != nil {
 		return nil, err
 	}
@@ -60,9 +62,13 @@ func (s *Source) keeper(ctx context.Context, cluster Cluster, settings Remote) (
 		},
 		watch: func(ctx context.Context, begun chan<- struct{}, lost func()) {
 			// Connections of its own: those of before an outage are of no use.
-			client, err := connect(ctx, cluster.Config, timeout)
-			if err == nil {
-				err = s.watch(ctx, session{cluster: cluster, client: client, log: log}, settings.Resources, begun, lost)
+			one := session{cluster: cluster, log: log}
+			if foreign {
+				one.pace = rate.NewLimiter(perSecond, atOnce)
+			}
+			var err error
+			if one.client, err = connect(ctx, cluster.Config, timeout, foreign); err == nil {
+				err = s.watch(ctx, one, settings.Resources, begun, lost)
 			}
 			if err != nil {
 				log.Error("cannot watch a remote cluster", "error", err)
@@ -77,13 +83,15 @@ func (s *Source) watch(ctx context.Context, one session, resources resources, be
 	if err != nil {
 		return err
 	}
-	definitions, err := one.definitions(follow)
-	if err != nil {
-		return err
-	}
 	var wait sync.WaitGroup
 	defer wait.Wait()
-	wait.Go(func() { definitions.RunWithContext(ctx) })
+	if resources.defined() {
+		definitions, err := one.definitions(follow)
+		if err != nil {
+			return err
+		}
+		wait.Go(func() { definitions.RunWithContext(ctx) })
+	}
 	wait.Go(func() {
 		select {
 		case <-ctx.Done():

@@ -21,13 +21,22 @@
 //     are found by a discovery once a minute.
 //
 // Remote clusters are found on the management cluster. A provider knows which kind
-// of object stands for a cluster and where its kubeconfig lies (see providers; the
-// one that is there: KubevirtConfig). That kind is followed like any other: while
-// it is not served, nothing happens. Its objects are watched, their Secrets read by
-// name, and watched too where they carry the label slipway.dev/watch; of the others a
-// change is noticed within a minute. So clusters are added, replaced and removed
-// while the process runs. A kubeconfig that would run a program or read a file, or
-// cannot be read at all, is refused, and its cluster left alone.
+// of object stands for a cluster and where its kubeconfig lies:
+//
+//   - KubevirtConfig: the Secret that it names; the cluster is called like it.
+//   - capi: Clusters of Cluster API whose control plane is initialized, and their
+//     Secrets <cluster>-kubeconfig; the cluster is called "namespace/name".
+//
+// Such a kind is followed like any other: while it is not served, nothing happens. Its
+// objects are watched, their Secrets read by name, and the names of those watched that
+// carry a label (slipway.dev/watch; cluster.x-k8s.io/cluster-name); of the others a
+// change is noticed within a minute. So clusters are added, replaced and removed while
+// the process runs. A kubeconfig that would run a program or read a file, or cannot be
+// read at all, is refused, and its cluster left alone.
+//
+// Clusters of Cluster API are foreign ones: whoever has one may run any API server
+// there. What such a cluster answers is bounded in size, and its events in number
+// (distrust.go). No remote cluster can pass off its objects as others (narrow.go).
 //
 // Every remote cluster has a keeper, connections and timeouts of its own: one that
 // is dead, slow, or does not let us in holds up no other. Its events carry the

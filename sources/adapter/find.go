@@ -66,8 +66,8 @@ type secretName struct{ namespace, name string }
 
 // found is a cluster as it was last seen.
 type found struct {
-	// version is the object's resourceVersion; empty when the last look failed.
-	version string
+	// at is where its kubeconfig was; empty when the last look failed.
+	at location
 	// digest is of the kubeconfig in use; nil while the cluster is not watched.
 	digest *[sha256.Size]byte
 	// problem is why it is not, as it was logged.
@@ -119,6 +119,9 @@ func (f *finder) watch(ctx context.Context, _ unit, watches []apiserver.Resource
 	if err := quiet(informer, f.log, "cannot watch what stands for remote clusters"); err != nil {
 		return err
 	}
+	if err := informer.SetTransform(f.trim); err != nil {
+		return fmt.Errorf("cannot watch %s: %w", f.provider.resource, err)
+	}
 	if _, err := informer.AddEventHandler(always(func(any) { f.poke() })); err != nil {
 		return fmt.Errorf("cannot watch %s: %w", f.provider.resource, err)
 	}
@@ -143,6 +146,28 @@ func (f *finder) watch(ctx context.Context, _ unit, watches []apiserver.Resource
 		f.poke()
 	}
 	return nil
+}
+
+// trim leaves of an object what is looked at: there may be many, and large ones.
+func (f *finder) trim(obj any) (any, error) {
+	whole, ok := obj.(*unstructured.Unstructured)
+	if !ok {
+		return obj, nil
+	}
+	content := whole.Object
+	if f.provider.keep != nil {
+		content = f.provider.keep(whole)
+	}
+	kept := &unstructured.Unstructured{Object: content}
+	namespace, name, version, going := whole.GetNamespace(), whole.GetName(), whole.GetResourceVersion(), whole.GetDeletionTimestamp()
+	kind := whole.GroupVersionKind()
+	delete(kept.Object, "metadata")
+	kept.SetGroupVersionKind(kind)
+	kept.SetNamespace(namespace)
+	kept.SetName(name)
+	kept.SetResourceVersion(version)
+	kept.SetDeletionTimestamp(going)
+	return kept, nil
 }
 
 func always(do func(obj any)) cache.ResourceEventHandler {
@@ -200,12 +225,12 @@ func (f *finder) look(ctx context.Context, all bool) (again bool) {
 			before = &found{}
 			f.known[at.cluster] = before
 		}
-		if !all && before.version == object.GetResourceVersion() && !touched[secretName{at.namespace, at.secret}] {
+		if !all && before.at == at && !touched[secretName{at.namespace, at.secret}] {
 			continue
 		}
-		before.version = object.GetResourceVersion()
+		before.at = at
 		if !f.bring(ctx, at, before) {
-			before.version, again = "", true
+			before.at, again = location{}, true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.known)) {

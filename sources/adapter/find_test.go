@@ -36,8 +36,14 @@ type sought struct {
 
 func seek(t *testing.T, test func(t *testing.T, s *sought)) {
 	t.Helper()
+	seekAs(t, ProviderKubevirtConfig, test)
+}
+
+// seekAs looks for the clusters of a provider.
+func seekAs(t *testing.T, provider string, test func(t *testing.T, s *sought)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		settings := Remote{Provider: ProviderKubevirtConfig, Resources: testConfig.Resources}
+		settings := Remote{Provider: provider, Resources: testConfig.Resources}
 		if err := settings.complete(); err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +73,7 @@ func (s *sought) read(_ context.Context, namespace, name string) (*corev1.Secret
 	if !ok {
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "secrets"}, name)
 	}
-	return &corev1.Secret{Data: map[string][]byte{"kubeconfig": []byte(content)}}, nil
+	return &corev1.Secret{Data: map[string][]byte{s.settings.Key: []byte(content)}}, nil
 }
 
 func (s *sought) plus(cluster Cluster) error {

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -265,6 +266,21 @@ func (r resources) groups() []string {
 		all[resource.Group] = true
 	}
 	return slices.Sorted(maps.Keys(all))
+}
+
+// defined tells whether a CustomResourceDefinition can make any of the resources: its
+// group has a dot.
+func (r resources) defined() bool {
+	return slices.ContainsFunc(r, func(resource Resource) bool { return strings.Contains(resource.Group, ".") })
+}
+
+// kinds are the kinds of the resources.
+func (r resources) kinds() map[schema.GroupResource]string {
+	all := map[schema.GroupResource]string{}
+	for _, resource := range r {
+		all[schema.GroupResource{Group: resource.Group, Resource: resource.Resource}] = resource.Kind
+	}
+	return all
 }
 
 // groupOf is the API group that a CustomResourceDefinition of this name belongs

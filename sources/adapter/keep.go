@@ -164,7 +164,7 @@ func (k *keeper) complain(err error) {
 		level = slog.LevelWarn
 	}
 	k.failing = true
-	k.log.Log(context.Background(), level, "cannot reach a remote cluster", "error", err)
+	k.log.Log(context.Background(), level, "cannot reach a remote cluster", "error", short(err))
 }
 
 // presence is what is known of a remote cluster's being there.

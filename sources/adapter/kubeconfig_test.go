@@ -100,7 +100,7 @@ func TestARemoteClustersConnectionsEndWithIt(t *testing.T) {
 	server.Start()
 	defer server.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	client, err := connect(ctx, &rest.Config{Host: server.URL}, time.Minute)
+	client, err := connect(ctx, &rest.Config{Host: server.URL}, time.Minute, false)
 	if err != nil {
 		t.Fatal(err)
 	}

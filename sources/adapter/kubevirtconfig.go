@@ -14,6 +14,7 @@ var kubevirtConfigs = provider{
 	namespace: "default",
 	key:       "kubeconfig",
 	locate:    locateKubevirtConfig,
+	secrets:   LabelWatch,
 }
 
 // locateKubevirtConfig reads a KubevirtConfig. Installations differ in whether

@@ -7,8 +7,11 @@ import (
 	"os"
 	"sync"
 
+	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"github.com/kelseyhightower/envconfig"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -62,6 +65,10 @@ type receiving struct {
 	env    Environment
 	// name limits it to the objects of one name; empty for all.
 	name string
+	// kinds are what the objects must be; nil leaves it to the cluster.
+	kinds map[schema.GroupResource]string
+	// pace holds back the events; nil does not.
+	pace *rate.Limiter
 	log  *zap.Logger
 	// watching is called when all watches have begun, again when one had to start
 	// over.
@@ -91,7 +98,11 @@ func (r receiving) run(ctx context.Context) error {
 		return fmt.Errorf("cannot make a client for sink %q: %w", settings.GetSink(), err)
 	}
 	defer client.CloseIdleConnections()
-	if err := apiserver.NewAdapter(ctx, settings, client).Start(ctx); err != nil {
+	var events cloudevents.Client = client
+	if r.pace != nil {
+		events = paced{client, r.pace}
+	}
+	if err := apiserver.NewAdapter(ctx, settings, events).Start(ctx); err != nil {
 		return fmt.Errorf("cannot watch: %w", err)
 	}
 	return nil
@@ -108,9 +119,7 @@ func (r receiving) inject(ctx context.Context, client *http.Client) (context.Con
 	if dyn, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return nil, fmt.Errorf("cannot make a dynamic client for %s: %w", config.Host, err)
 	}
-	if r.name != "" {
-		dyn = named{dyn, r.name}
-	}
+	dyn = narrow{dyn, r.name, r.kinds}
 	ctx = context.WithValue(ctx, kubeclient.Key{}, kubernetes.Interface(kube))
 	ctx = context.WithValue(ctx, dynamicclient.Key{}, dyn)
 	ctx = context.WithValue(ctx, apiserver.Key{}, config.Host)

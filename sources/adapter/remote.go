@@ -16,7 +16,7 @@ import (
 // KubevirtConfigs, the same as for the functions that read them.
 const EnvConfigsNamespace = "KUBEVIRT_CONFIGS_NAMESPACE"
 
-// LabelWatch marks the Secrets whose changes are noticed at once.
+// LabelWatch marks the Secrets of KubevirtConfigs whose changes are noticed at once.
 const LabelWatch = "slipway.dev/watch"
 
 // Remote is one provider of clusters and what is watched on each of them.
@@ -31,7 +31,7 @@ type Remote struct {
 	// Resources are watched on every cluster, as far as it serves them.
 	Resources []Resource `json:"resources"`
 	// Refresh is how often every Secret is read without a reason: a change of one
-	// without the label slipway.dev/watch is seen by no watch.
+	// without the provider's label is seen by no watch.
 	Refresh metav1.Duration `json:"refresh,omitzero"`
 	// Timeout bounds the wait for a cluster's answer.
 	Timeout metav1.Duration `json:"timeout,omitzero"`
@@ -46,6 +46,15 @@ type provider struct {
 	resource Resource
 	// namespace and key are the defaults of the configuration.
 	namespace, key string
+	// keep is what is kept of an object besides its metadata, as locate reads it; nil:
+	// everything.
+	keep func(object *unstructured.Unstructured) map[string]any
+	// secrets selects by label the Secrets whose changes are noticed at once, in the
+	// namespaces that clusters name, or everywhere.
+	secrets    string
+	everywhere bool
+	// foreign tells that the clusters are not ours: what they answer is bounded.
+	foreign bool
 	// locate tells where the kubeconfig of an object's cluster is; false for an
 	// object that is no cluster, or not one yet.
 	locate func(settings Remote, object *unstructured.Unstructured) (location, bool)
@@ -61,6 +70,7 @@ type location struct {
 // file of its own.
 var providers = map[string]provider{
 	ProviderKubevirtConfig: kubevirtConfigs,
+	ProviderClusterAPI:     clusterAPI,
 }
 
 func (r *Remote) overlay(getenv func(string) string) {

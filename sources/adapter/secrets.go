@@ -12,10 +12,14 @@ import (
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 
-// watchSecrets watches the Secrets of exactly these namespaces, those with the label
-// slipway.dev/watch, and their names only: what is in them is read by name when it
-// is needed. Without the right to do so, changes are seen when all Secrets are read.
+// watchSecrets watches the Secrets of exactly these namespaces, or of all if the
+// provider's lie everywhere: those with the provider's label, and their names only.
+// What is in them is read by name when it is needed. Without the right to do so,
+// changes are seen when all Secrets are read.
 func (f *finder) watchSecrets(ctx context.Context, namespaces map[string]bool) {
+	if f.provider.everywhere && len(namespaces) > 0 {
+		namespaces = map[string]bool{metav1.NamespaceAll: true}
+	}
 	for namespace, cancel := range f.watches {
 		if !namespaces[namespace] {
 			cancel()
@@ -33,7 +37,7 @@ func (f *finder) watchSecrets(ctx context.Context, namespaces map[string]bool) {
 
 func (f *finder) watchSecretsOf(ctx context.Context, client metadata.Interface, namespace string) {
 	informer := metadatainformer.NewFilteredMetadataInformer(client, secrets, namespace, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
-		options.LabelSelector = LabelWatch
+		options.LabelSelector = f.provider.secrets
 	}).Informer()
 	log := f.log.With("namespace", namespace)
 	// These fail only for an informer that runs already.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"sync"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -24,6 +25,8 @@ type session struct {
 	cluster Cluster
 	client  *http.Client
 	log     *slog.Logger
+	// pace holds back the cluster's events; nil for one that is trusted.
+	pace *rate.Limiter
 }
 
 func (s session) discovery() (*discovery.DiscoveryClient, error) {

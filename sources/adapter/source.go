@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"knative.dev/eventing/pkg/adapter/apiserver"
 )
@@ -106,13 +107,18 @@ func (s *Source) follow(one session, resources resources, lost func()) (*followe
 		return nil, err
 	}
 	log := zapTo(one.log)
+	var kinds map[schema.GroupResource]string
+	if one.cluster.Name != "" {
+		kinds = resources.kinds()
+	}
 	receive := func(ctx context.Context, key unit, watches []apiserver.ResourceWatch, watching func()) error {
 		env, err := s.config.environment(one.cluster.Name, key, watches)
 		if err != nil {
 			return err
 		}
 		return receiving{
-			config: one.cluster.Config, client: one.client, env: env, name: key.name, log: log, watching: watching, again: lost,
+			config: one.cluster.Config, client: one.client, env: env, name: key.name, kinds: kinds, pace: one.pace,
+			log: log, watching: watching, again: lost,
 		}.run(ctx)
 	}
 	return newFollower(resources, discovery, receive, one.log), nil
@@ -138,6 +144,7 @@ func (s *Source) Add(cluster Cluster) error {
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	cluster.Config = Unlimited(cluster.Config)
+	cluster.Config.WarningHandler = rest.NoWarnings{} // its words must not stand in our log
 	keep, err := s.keeper(ctx, cluster, *settings)
 	if err != nil {
 		cancel(err)

@@ -22,8 +22,9 @@ const (
 // none of client-go's, which are shared and kept for the life of the process: a
 // cluster that goes, or gets other credentials, leaves nothing behind. There is no
 // bound on a whole request, since a watch is one, but on the wait for an answer's
-// beginning; and a connection that died is found by HTTP/2's pings.
-func connect(ctx context.Context, config *rest.Config, timeout time.Duration) (*http.Client, error) {
+// beginning; and a connection that died is found by HTTP/2's pings. What a foreign
+// cluster answers is bounded in size.
+func connect(ctx context.Context, config *rest.Config, timeout time.Duration, foreign bool) (*http.Client, error) {
 	tls, err := rest.TLSConfigFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: its certificates cannot be used", config.Host)
@@ -36,6 +37,9 @@ func connect(ctx context.Context, config *rest.Config, timeout time.Duration) (*
 	wrapped, err := rest.HTTPWrappersForConfig(config, transport)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to %s: %w", config.Host, err)
+	}
+	if foreign {
+		wrapped = distrusting{wrapped}
 	}
 	return &http.Client{
 		Transport: wrapped,

@@ -11,6 +11,9 @@
 //	                                   long they take, what is written, what it weighs
 //	make bench SAMPLE=dockyards        the same for 200 Clusters of three NodePools, and their
 //	                                   functions beside a raw client
+//	make bench WORKLOADS=100           100 workload clusters of Cluster API that come up at
+//	                                   once: how long their load balancers take, what the
+//	                                   adapter weighs and watches
 package main
 
 import (
@@ -70,11 +73,15 @@ func main() {
 	clusters := flag.Int("clusters", 1, "more than 1: spread Machines over so many clusters instead")
 	sample := flag.String("sample", "vitistack", "dockyards: let customers' Clusters converge instead")
 	count := flag.Int("count", 0, "with -clusters: how many Machines, else 500; with -sample dockyards: how many Clusters, else 200")
+	workloads := flag.Int("workloads", 0, "more than 0: follow so many workload clusters instead")
+	servers := flag.Int("servers", 5, "with -workloads: API servers that play them")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var err error
 	switch {
+	case *workloads > 0:
+		err = runWorkloads(ctx, *workloads, *servers)
 	case *sample == "dockyards":
 		err = runEnvironments(ctx, cmp.Or(*count, 200))
 	case *clusters > 1:

@@ -80,7 +80,7 @@ func process(ctx context.Context, root string, r *report) error {
 }
 
 // launch starts the process and waits until it says that it is ready.
-func launch(ctx context.Context, binary, kubeconfig string) (*served, time.Duration, error) {
+func launch(ctx context.Context, binary, kubeconfig string, env ...string) (*served, time.Duration, error) {
 	address, err := free()
 	if err != nil {
 		return nil, 0, err
@@ -90,7 +90,7 @@ func launch(ctx context.Context, binary, kubeconfig string) (*served, time.Durat
 		return nil, 0, err
 	}
 	p := &served{cmd: exec.CommandContext(ctx, binary), url: "http://" + address}
-	p.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "LISTEN_ADDRESS="+address, "HEALTH_LISTEN_ADDRESS="+health)
+	p.cmd.Env = append(append(os.Environ(), "KUBECONFIG="+kubeconfig, "LISTEN_ADDRESS="+address, "HEALTH_LISTEN_ADDRESS="+health), env...)
 	started := time.Now()
 	if err := p.cmd.Start(); err != nil {
 		return nil, 0, err

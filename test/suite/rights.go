@@ -171,7 +171,7 @@ func (s *Suite) CheckManifest(tb testing.TB) {
 				maps.Copy(got, rightsIn(rule))
 			}
 		}
-		want := RightsOf(slices.Concat(spec.Grants, spec.TargetGrants)...)
+		want := RightsOf(slices.Concat(spec.Grants, spec.GrantsFor(""))...)
 		if diff := gocmp.Diff(want, sorted(got)); diff != "" {
 			tb.Errorf("%s is not what the declaration says, run `make generate` (-declared +generated):\n%s", manifest, diff)
 		}

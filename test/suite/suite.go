@@ -140,6 +140,7 @@ func (s *Suite) World(tb testing.TB) *World {
 	if s.admin == nil {
 		var rights []*unstructured.Unstructured
 		for _, spec := range s.opts.Specs {
+			spec.TargetGrants = spec.GrantsFor("")
 			rights = append(rights, Rights(spec)...)
 		}
 		opts = s.platform(tb, rights)
@@ -224,7 +225,7 @@ func awaitRights(tb testing.TB, env *kubetest.Env, specs []reconcile.Spec, manag
 	for _, spec := range specs {
 		lists := [][]reconcile.Grant{spec.TargetGrants}
 		if management {
-			lists = append(lists, spec.Grants)
+			lists = [][]reconcile.Grant{spec.GrantsFor(""), spec.Grants}
 		}
 		for _, grants := range lists {
 			if len(grants) > 0 {

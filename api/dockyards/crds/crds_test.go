@@ -60,8 +60,10 @@ func TestNamesScopeSubresourcesAndColumns(t *testing.T) {
 			"Memory string .status.resources.memory 1", "Storage string .status.resources.storage 1", age,
 		}},
 		"Release": {plural: "releases", columns: []string{"Latest string .status.latestVersion 0"}},
+		// Upstream has no column that says why there is no ingress.
 		"Workload": {plural: "workloads", columns: []string{
-			ready, reason, "WorkloadTemplate string .spec.workloadTemplateRef.name 1", age,
+			ready, reason, `Ingress string .status.conditions[?(@.type=="WorkloadIngressReconciled")].reason 0`,
+			"WorkloadTemplate string .spec.workloadTemplateRef.name 1", age,
 		}},
 		"WorkloadTemplate":  {plural: "workloadtemplates", columns: []string{"Type string .spec.type 0", age}},
 		"Worktree":          {plural: "worktrees"},

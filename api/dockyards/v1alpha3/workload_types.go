@@ -13,6 +13,7 @@ import (
 // +kubebuilder:resource:path=workloads,singular=workload,scope=Namespaced
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Ingress",type=string,JSONPath=`.status.conditions[?(@.type=="WorkloadIngressReconciled")].reason`
 // +kubebuilder:printcolumn:name="WorkloadTemplate",type=string,JSONPath=`.spec.workloadTemplateRef.name`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Workload struct {

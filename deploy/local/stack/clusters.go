@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -32,9 +33,9 @@ const (
 	defaultConfig = "DEFAULT_KUBEVIRT_CONFIG"
 )
 
-// Remote is a target cluster: an API server of its own on an etcd of its own.
+// Remote is another cluster: an API server of its own on an etcd of its own.
 type Remote struct {
-	// Name is what its KubevirtConfig is called.
+	// Name is what its KubevirtConfig is called, or "namespace/name" of its Cluster.
 	Name string
 	// Cluster is what runs, Client reaches it as an administrator.
 	Cluster *kube.Cluster
@@ -56,7 +57,7 @@ func (s *Stack) clusters(ctx context.Context, platform, supervisor []*unstructur
 		return err
 	}
 	s.Remotes = make([]*Remote, remotes)
-	errs := make([]error, remotes+1)
+	errs := make([]error, remotes+1+len(s.opts.Workloads))
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, max(1, runtime.NumCPU()/2))
 	wait.Go(func() {
@@ -71,6 +72,16 @@ func (s *Stack) clusters(ctx context.Context, platform, supervisor []*unstructur
 			slots <- struct{}{}
 			defer func() { <-slots }()
 			remote.Cluster, remote.Client, errs[i] = s.cluster(ctx, remote.Name, filepath.Join(s.opts.Data, remote.Name), 0, slices.Concat(platform, account))
+		})
+	}
+	s.Workloads = make([]*Remote, len(s.opts.Workloads))
+	for i, name := range s.opts.Workloads {
+		workload := &Remote{Name: name}
+		s.Workloads[i] = workload
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			workload.Cluster, workload.Client, errs[remotes+1+i] = s.cluster(ctx, path.Base(name), filepath.Join(s.opts.Data, "workload", filepath.FromSlash(name)), 0, nil)
 		})
 	}
 	wait.Wait()

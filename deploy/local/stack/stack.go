@@ -47,6 +47,9 @@ type Options struct {
 	// Clusters is how many clusters Machines can run on: one is the supervisor
 	// itself, more are so many remote ones beside it.
 	Clusters int
+	// Workloads are clusters of Cluster API that have an API server each:
+	// "namespace/name".
+	Workloads []string
 	// Audit lets each API server write down every write, in the file [AuditLog]
 	// of its directory.
 	Audit bool
@@ -66,8 +69,8 @@ type Stack struct {
 	Broker  string
 	// Client reaches the API server as an administrator.
 	Client dynamic.Interface
-	// Remotes are the target clusters besides.
-	Remotes []*Remote
+	// Remotes are the target clusters besides, Workloads those of Cluster API.
+	Remotes, Workloads []*Remote
 
 	opts      Options
 	bin       string
@@ -110,7 +113,7 @@ func (s *Stack) start(ctx context.Context) error {
 		return err
 	}
 	s.printer.Say("API server ready after %.1f s: %s", time.Since(started).Seconds(), s.Cluster.URL)
-	for _, remote := range s.Remotes {
+	for _, remote := range s.others() {
 		s.printer.Say("remote cluster %s ready: %s", remote.Name, remote.Cluster.URL)
 	}
 	manifests, err := s.manifests(ctx)
@@ -127,6 +130,9 @@ func (s *Stack) start(ctx context.Context) error {
 		return err
 	}
 	if err := s.introduce(ctx); err != nil {
+		return err
+	}
+	if err := s.introduceWorkloads(ctx); err != nil {
 		return err
 	}
 	if err := s.Resync(ctx); err != nil {
@@ -174,7 +180,7 @@ func (s *Stack) definitions(ctx context.Context) (platform, supervisor []*unstru
 // manifests are those of a real cluster, with the local overlay, defaulted and
 // validated by Knative's own code.
 func (s *Stack) manifests(ctx context.Context) ([]*unstructured.Unstructured, error) {
-	built, err := output(ctx, s.opts.Root, nil, filepath.Join(s.bin, "kube"), "kubectl", "kustomize", "deploy/local/overlay")
+	built, err := s.kustomize(ctx, "deploy/local/overlay")
 	if err != nil {
 		return nil, err
 	}
@@ -191,6 +197,20 @@ func (s *Stack) manifests(ctx context.Context) ([]*unstructured.Unstructured, er
 		}
 	}
 	return objects, nil
+}
+
+func (s *Stack) kustomize(ctx context.Context, folder string) ([]byte, error) {
+	return output(ctx, s.opts.Root, nil, filepath.Join(s.bin, "kube"), "kubectl", "kustomize", folder)
+}
+
+// Kustomize builds the objects of a folder, which is relative to the root of the
+// repository.
+func (s *Stack) Kustomize(ctx context.Context, folder string) ([]*unstructured.Unstructured, error) {
+	built, err := s.kustomize(ctx, folder)
+	if err != nil {
+		return nil, err
+	}
+	return kube.Decode(bytes.NewReader(built))
 }
 
 // localise gives a Service what differs on one machine: where the archive
@@ -374,7 +394,7 @@ func (s *Stack) Pids() map[string][]int {
 	if s.Cluster != nil {
 		pids["supervisor"] = s.Cluster.Pids()
 	}
-	for _, remote := range s.Remotes {
+	for _, remote := range s.others() {
 		if remote.Cluster != nil {
 			pids[remote.Name] = remote.Cluster.Pids()
 		}
@@ -385,7 +405,7 @@ func (s *Stack) Pids() map[string][]int {
 // Failed waits until a part of the stack ends by itself, or the context does;
 // the error names the part and its log.
 func (s *Stack) Failed(ctx context.Context) error {
-	ended := make(chan error, len(s.processes)+len(s.Remotes))
+	ended := make(chan error, len(s.processes)+len(s.others()))
 	for _, p := range s.processes {
 		go func() {
 			select {
@@ -395,7 +415,7 @@ func (s *Stack) Failed(ctx context.Context) error {
 			}
 		}()
 	}
-	for _, remote := range s.Remotes {
+	for _, remote := range s.others() {
 		go func() {
 			select {
 			case <-remote.Cluster.Done():
@@ -421,7 +441,7 @@ func (s *Stack) Stop() {
 		s.processes[i].stop(10 * time.Second)
 	}
 	s.drained.Wait()
-	for _, remote := range s.Remotes {
+	for _, remote := range s.others() {
 		if remote.Cluster != nil {
 			remote.Cluster.Stop()
 		}

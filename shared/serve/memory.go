@@ -1,0 +1,13 @@
+package serve
+
+import "github.com/KimMachineGun/automemlimit/memlimit"
+
+// memoryShare is the part of a container's memory limit that Go's heap is kept to.
+const memoryShare = 0.9
+
+// KeepToMemoryLimit lets the garbage collector work harder rather than cross the
+// container's memory limit: many events at once leave garbage that is not worth a
+// restart. Where there is no limit, or GOMEMLIMIT is set, nothing changes.
+func KeepToMemoryLimit() {
+	_, _ = memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(memoryShare), memlimit.WithProvider(memlimit.FromCgroup))
+}
