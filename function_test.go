@@ -55,7 +55,12 @@ func TestEveryFunctionCanBeDeployedByItself(t *testing.T) {
 			Deploy       struct {
 				ServiceAccountName string
 				Options            struct {
-					Resources struct{ Limits struct{ Concurrency int } }
+					Resources struct {
+						Limits struct {
+							Concurrency int
+							Memory      string
+						}
+					}
 				}
 			}
 		}
@@ -64,7 +69,8 @@ func TestEveryFunctionCanBeDeployedByItself(t *testing.T) {
 			continue
 		}
 		if got.Name != spec.Name || got.Invoke != "cloudevent" || got.Deploy.ServiceAccountName != spec.Name ||
-			got.Deploy.Options.Resources.Limits.Concurrency != spec.Concurrency {
+			got.Deploy.Options.Resources.Limits.Concurrency != spec.Concurrency ||
+			got.Deploy.Options.Resources.Limits.Memory != spec.MemoryLimit() {
 			t.Errorf("functions/%s/func.yaml and the declaration differ: %+v", spec.Name, got)
 		}
 	}

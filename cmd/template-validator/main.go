@@ -12,6 +12,10 @@ import (
 	"github.com/slipway-dev/slipway/shared/render/worker"
 )
 
+// workers is how many renders run at once: the memory limit of the Deployment is for
+// so many, each at its limit.
+const workers = 2
+
 func main() {
 	worker.Hook()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -31,7 +35,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pool := worker.New(0)
+	pool := worker.New(workers)
 	defer pool.Close()
 	s, err := door.New(ctx, settings, config, pool)
 	if err != nil {

@@ -84,7 +84,7 @@ func buildCommand() *cobra.Command {
 			}
 			names := append(stack.Binaries, functions...)
 			if all {
-				names = append(names, "source-adapter", "kubectl-slipway")
+				names = append(names, "source-adapter", "kubectl-slipway", "template-validator")
 			}
 			return build.Binaries(cmd.Context(), build.Options{Root: root, Out: os.Stderr}, names...)
 		},

@@ -16,7 +16,7 @@ func New() *reconcile.Host {
 	if err != nil {
 		return reconcile.Broken(DefaultSpec(), err)
 	}
-	return reconcile.New(Declare(settings, worker.New(0).Render), reconcile.Options{})
+	return reconcile.New(Declare(settings, worker.New(settings.Workers).Render), reconcile.Options{})
 }
 
 // DefaultSpec is the declaration under default settings, which manifests and

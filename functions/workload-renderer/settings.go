@@ -23,6 +23,8 @@ type Settings struct {
 	// ConfigMapNamespace and ConfigMapName name the config map that all Dockyards
 	// controllers share.
 	ConfigMapNamespace, ConfigMapName string
+	// Workers is how many renders run at once.
+	Workers int
 }
 
 // wallMax lies below the deadline of a call, with time for reads and writes.
@@ -112,6 +114,15 @@ var variables = []variable{
 			q, err := resource.ParseQuantity(value)
 			s.Limits.Memory = q.Value()
 			return err == nil && s.Limits.Memory >= 128<<20 && s.Limits.Memory <= 4<<30
+		},
+	},
+	{
+		EnvVar:  reconcile.EnvVar{Name: "RENDERER_WORKERS", Default: "3", Help: "renders at once; the Service's memory limit has to have room for them"},
+		allowed: "a whole number from 2 to 32",
+		parse: func(s *Settings, value string) bool {
+			n, err := strconv.Atoi(value)
+			s.Workers = n
+			return err == nil && n >= 2 && n <= 32
 		},
 	},
 	{

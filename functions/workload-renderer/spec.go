@@ -20,6 +20,10 @@ const Upstream = "dockyards-flux2"
 // concurrency is how many events one process takes at once.
 const concurrency = 20
 
+// memory is for as many renders at once as there are workers by default, each at its
+// limit, and the process itself.
+const memory = "1Gi"
+
 // Spec declares the function.
 func Spec(settings Settings) reconcile.Spec {
 	spec := reconcile.Spec{
@@ -30,7 +34,9 @@ func Spec(settings Settings) reconcile.Spec {
 		Watches:      watches(settings),
 		Grants:       grants(settings),
 		Predecessors: []string{Upstream},
+		Settings:     dockyards.SettingsConfigMap,
 		Concurrency:  concurrency,
+		Memory:       memory,
 	}
 	for _, v := range dockyards.Variables() {
 		if slices.Contains(shared, v.Name) {

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -75,10 +76,16 @@ type Spec struct {
 	Predecessors []string
 	// Concurrency is how many requests one process takes at once.
 	Concurrency int
+	// Memory is what one process may take together with its children; empty stands
+	// for 128Mi.
+	Memory string
 }
 
 // FieldManager is the name under which the function owns fields.
 func (s Spec) FieldManager() string { return "slipway-" + s.Name }
+
+// MemoryLimit is what one process may take.
+func (s Spec) MemoryLimit() string { return cmp.Or(s.Memory, "128Mi") }
 
 // EnvVar documents one setting.
 type EnvVar struct{ Name, Default, Help string }

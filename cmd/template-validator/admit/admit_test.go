@@ -121,12 +121,12 @@ func TestWorkloads(t *testing.T) {
 	ref := func(name string) string { return "{kind: WorkloadTemplate, name: " + name + "}" }
 	cases := map[string]struct{ reason, object, old, want string }{
 		"Good":          {"", workload(ref("good"), ", input: {x: a}"), "", ""},
-		"NoReference":   {"nothing to check", `{metadata: {name: w}, spec: {provenience: User, targetNamespace: a}}`, "", ""},
+		"NoReference":   {"nothing to check", `{apiVersion: dockyards.io/v1alpha3, kind: Workload, metadata: {name: w}, spec: {provenience: User, targetNamespace: a}}`, "", ""},
 		"Public":        {"", workload("{kind: WorkloadTemplate, name: good, namespace: public}", ", input: {x: a}"), "", ""},
 		"Other":         {"another tenant's template", workload("{kind: WorkloadTemplate, name: good, namespace: other}", ", input: {x: a}"), "", `FieldValueForbidden spec.workloadTemplateRef: templates of namespace "other" may not be used: use one of namespace org, public`},
 		"OtherKind":     {"a hint", workload("{kind: Anything, name: good}", ", input: {x: a}"), "", `warning spec.workloadTemplateRef.kind is "Anything": the reference leads to a WorkloadTemplate whatever stands there`},
 		"Immutable":     {"W1", workload(ref("noinput"), ""), workload(ref("good"), ", input: {x: a}"), "FieldValueForbidden spec.workloadTemplateRef: reference is immutable"},
-		"Removed":       {"W1", `{metadata: {name: w}, spec: {provenience: User, targetNamespace: a}}`, workload(ref("good"), ""), "FieldValueForbidden spec.workloadTemplateRef: reference is immutable"},
+		"Removed":       {"W1", `{apiVersion: dockyards.io/v1alpha3, kind: Workload, metadata: {name: w}, spec: {provenience: User, targetNamespace: a}}`, workload(ref("good"), ""), "FieldValueForbidden spec.workloadTemplateRef: reference is immutable"},
 		"MovedAway":     {"W1b", workload("{kind: WorkloadTemplate, name: good, namespace: public}", ", input: {x: a}"), workload(ref("good"), ""), "FieldValueForbidden spec.workloadTemplateRef: reference is immutable"},
 		"SaidOtherwise": {"the same namespace", workload("{kind: WorkloadTemplate, name: good, namespace: org}", ", input: {x: b}"), workload(ref("good"), ""), ""},
 		"Absent":        {"W3", workload(ref("none"), ""), "", `FieldValueNotFound spec.workloadTemplateRef: Not found: "none"`},
@@ -168,7 +168,7 @@ func TestWorkloads(t *testing.T) {
 
 func TestTemplates(t *testing.T) {
 	template := func(kindOf, source string) string {
-		raw, err := json.Marshal(map[string]any{"metadata": map[string]any{"name": "t", "namespace": "org"}, "spec": map[string]any{"type": kindOf, "source": source}})
+		raw, err := json.Marshal(map[string]any{"apiVersion": "dockyards.io/v1alpha3", "kind": "WorkloadTemplate", "metadata": map[string]any{"name": "t", "namespace": "org"}, "spec": map[string]any{"type": kindOf, "source": source}})
 		if err != nil {
 			t.Fatal(err)
 		}

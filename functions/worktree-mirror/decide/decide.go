@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -27,8 +26,8 @@ const (
 	ReasonNotOwned   = "ObjectNotOwned"
 )
 
-// interval is how often Flux looks at a repository.
-const interval = 5 * time.Minute
+// interval is how often Flux looks at a repository, as Flux writes five minutes.
+const interval = "5m0s"
 
 // Input is all that one decision is made from.
 type Input struct {
@@ -118,34 +117,29 @@ func (v *view) apply() {
 		v.stop(ReasonWaiting, "GitRepository %q is being deleted, and is made again then", v.in.Repository.GetName())
 		return
 	}
-	obj, err := plan.Object(render.GitRepositories, v.wanted())
-	if err != nil {
-		v.stop(ReasonInvalid, "%v", err)
-		return
-	}
 	v.plan.Add("source", plan.Entry{
-		Verb: plan.Apply, Resource: render.GitRepositories, Object: obj, Base: v.in.Repository,
+		Verb: plan.Apply, Resource: render.GitRepositories, Object: v.wanted(), Base: v.in.Repository,
 		Reason: "Flux reads the Worktree's files there",
 	})
 }
 
-func (v *view) wanted() *sourcev1.GitRepository {
+func (v *view) wanted() *unstructured.Unstructured {
 	yes := true
 	owner := dockyards.Reference(render.Worktrees, v.in.Worktree)
 	owner.BlockOwnerDeletion = &yes
-	repository := &sourcev1.GitRepository{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: v.worktree.Name, Namespace: v.worktree.Namespace, Labels: v.labels(),
-			OwnerReferences: []metav1.OwnerReference{owner},
-		},
-		Spec: sourcev1.GitRepositorySpec{
-			URL: text(v.worktree.Status.URL), Interval: metav1.Duration{Duration: interval},
-			Reference: &sourcev1.GitRepositoryRef{Name: text(v.worktree.Status.ReferenceName)},
-		},
-	}
+	ref := map[string]any{"name": text(v.worktree.Status.ReferenceName)}
 	if commit := text(v.worktree.Status.CommitHash); commit != "" {
-		repository.Spec.Reference = &sourcev1.GitRepositoryRef{Commit: commit}
+		ref = map[string]any{"commit": commit}
 	}
+	repository := &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"url": text(v.worktree.Status.URL), "interval": interval, "ref": ref},
+	}}
+	repository.SetAPIVersion(render.GitRepositories.APIVersion())
+	repository.SetKind(render.GitRepositories.Kind)
+	repository.SetNamespace(v.worktree.Namespace)
+	repository.SetName(v.worktree.Name)
+	repository.SetLabels(v.labels())
+	repository.SetOwnerReferences([]metav1.OwnerReference{owner})
 	return repository
 }
 
