@@ -19,25 +19,28 @@ import (
 // gatherer reads all that one decision about a Workload needs.
 type gatherer struct{ settings Settings }
 
-// gather reads what may be written first (everything that carries the Workload's
-// label) and what is decided from last (Cluster, config map, template). Objects that
-// carry no label are read when the decision asks for them.
+// gather reads what may be written first (the objects of the Workload) and what is
+// decided from last (Cluster, config map, template). Objects that are not known to be
+// the Workload's are read when the decision asks for them.
 func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured.Unstructured) (decide.Input, error) {
 	in := decide.Input{Settings: g.settings.Settings, Workload: root}
-	labelled := g.labelled(root)
-	r.Ahead(ctx, labelled...)
+	objects := g.objects(root)
+	r.Ahead(ctx, objects...)
 	ref, templated := decide.TemplateOf(root)
 	decides := templated && !dockyards.Going(root)
 	if decides {
 		r.Ahead(ctx, g.sources(root, ref)...)
 	}
-	for _, need := range labelled {
+	for _, need := range objects {
 		answer := r.Answer(ctx, need)
 		if answer.Fault != nil {
 			return in, answer.Fault
 		}
+		if answer.Object != nil {
+			in.Objects = append(in.Objects, decide.Found{Resource: need.Resource, Object: answer.Object})
+		}
 		for i := range answer.Items {
-			in.Labelled = append(in.Labelled, decide.Found{Resource: need.Resource, Object: &answer.Items[i]})
+			in.Objects = append(in.Objects, decide.Found{Resource: need.Resource, Object: &answer.Items[i]})
 		}
 	}
 	if !decides {
@@ -46,9 +49,13 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 	return g.decisive(ctx, r, ref, in)
 }
 
-// labelled are the lists of what carries the Workload's name. A name that cannot be a
-// label is on nothing.
-func (g gatherer) labelled(root *unstructured.Unstructured) []plan.Need {
+// objects are the reads that find what is the Workload's. While it is settled its
+// inventory names them all; else everything of the kinds that templates may give is
+// looked through for its label. A name that cannot be a label is on nothing.
+func (g gatherer) objects(root *unstructured.Unstructured) []plan.Need {
+	if needs, settled := decide.Settled(root, g.settings.Settings); settled {
+		return needs
+	}
 	if len(validation.IsValidLabelValue(root.GetName())) > 0 {
 		return nil
 	}
@@ -65,7 +72,7 @@ func (g gatherer) labelled(root *unstructured.Unstructured) []plan.Need {
 
 // sources are what is decided from, as far as that is certain.
 func (g gatherer) sources(root *unstructured.Unstructured, ref decide.Reference) []plan.Need {
-	needs := []plan.Need{{Resource: kind.ConfigMaps, Namespace: g.settings.ConfigMapNamespace, Name: g.settings.ConfigMapName}}
+	var needs []plan.Need
 	if name := dockyards.ClusterOf(root); name != "" {
 		needs = append(needs, plan.Need{Resource: dockyards.Clusters, Namespace: root.GetNamespace(), Name: name})
 	}
@@ -75,13 +82,17 @@ func (g gatherer) sources(root *unstructured.Unstructured, ref decide.Reference)
 	return needs
 }
 
-// decisive reads what is decided from. A template that may not be used is not read.
+// decisive reads what is decided from. The config map may allow a namespace that the
+// settings do not; a template that may not be used is not read.
 func (g gatherer) decisive(ctx context.Context, r *read.Reader, ref decide.Reference, in decide.Input) (decide.Input, error) {
-	config, err := r.Get(ctx, cluster.Management, kind.ConfigMaps, g.settings.ConfigMapNamespace, g.settings.ConfigMapName)
-	if err != nil {
-		return in, err
+	if !decide.MayUse(in.Workload, ref.Namespace, g.settings.Settings, dockyards.Config{}) {
+		config, err := r.Get(ctx, cluster.Management, kind.ConfigMaps, g.settings.ConfigMapNamespace, g.settings.ConfigMapName)
+		if err != nil {
+			return in, err
+		}
+		in.Config = dockyards.ReadConfig(config)
 	}
-	in.Config = dockyards.ReadConfig(config)
+	var err error
 	if name := dockyards.ClusterOf(in.Workload); name != "" {
 		if in.Cluster, err = r.Get(ctx, cluster.Management, dockyards.Clusters, in.Workload.GetNamespace(), name); err != nil {
 			return in, err

@@ -25,7 +25,7 @@ func TestSettingsOfAnEmptyEnvironmentAreTheDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Settings{Settings: decide.DefaultSettings(), ConfigMapNamespace: "dockyards-system", ConfigMapName: "dockyards-system"}
+	want := Settings{Settings: decide.DefaultSettings(), ConfigMapNamespace: "dockyards-system", ConfigMapName: "dockyards-system", Workers: 3}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -35,7 +35,7 @@ func TestASettingThatCannotBeUsedSaysWhatCould(t *testing.T) {
 	for name, value := range map[string]string{
 		"RENDERER_PUBLIC_NAMESPACES": "a,B!", "RENDERER_ALLOWED_KINDS": "Pod", "RENDERER_ALLOW_LOCAL_APPLY": "maybe",
 		"RENDERER_MAX_SOURCE": "-1", "RENDERER_MAX_OBJECTS": "65", "RENDERER_CPU": "0s", "RENDERER_WALL": "25s",
-		"RENDERER_MEMORY": "64Mi", "RENDERER_MAX_PRUNE": "0", "RENDERER_KUBECONFIG_CONFIG_MAPS": "A!",
+		"RENDERER_MEMORY": "64Mi", "RENDERER_MAX_PRUNE": "0", "RENDERER_WORKERS": "1", "RENDERER_KUBECONFIG_CONFIG_MAPS": "A!",
 	} {
 		_, err := ParseSettings(environment(map[string]string{name: value}))
 		if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "allowed is") {

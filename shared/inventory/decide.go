@@ -104,6 +104,7 @@ func (in Input) mirror() plan.Decision {
 		Verb: plan.Apply, Resource: Inventories, Object: obj, Base: in.Inventory,
 		Reason: "it tells how to find what Flux has applied, and how that is",
 	})
+	p.Continue = in.Inventory == nil // what is owned since the creation becomes owned by apply
 	return plan.Decision{Plan: p}
 }
 

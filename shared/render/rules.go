@@ -185,9 +185,11 @@ func checkMetadata(_ Scope, _ kind.Resource, obj *unstructured.Unstructured) str
 // checkMarks: labels and annotations by which objects are told apart are ours.
 func checkMarks(scope Scope, _ kind.Resource, obj *unstructured.Unstructured) string {
 	labels := obj.GetLabels()
-	for key, want := range map[string]string{v1alpha3.LabelWorkloadName: scope.Workload, v1alpha3.LabelClusterName: scope.Cluster} {
-		if have, found := labels[key]; found && have != want {
-			return fmt.Sprintf("label %s is %q and has to be %q", key, have, want)
+	for _, label := range []struct{ key, want string }{
+		{v1alpha3.LabelWorkloadName, scope.Workload}, {v1alpha3.LabelClusterName, scope.Cluster},
+	} {
+		if have, found := labels[label.key]; found && have != label.want {
+			return fmt.Sprintf("label %s is %q and has to be %q", label.key, have, label.want)
 		}
 	}
 	for _, entries := range []map[string]string{labels, obj.GetAnnotations()} {

@@ -36,7 +36,7 @@ const head = "package template\n#cluster: {metadata: {name: string, ...}, ...}\n
 // good is a template with an input.
 const good = head + `#Input: {
 	x!:    string
-	n?:    int
+	num?:  int
 	late:  string | *"y"
 	open?: string
 }
@@ -115,6 +115,7 @@ func TestWorkloads(t *testing.T) {
 		"org/noinput": "package template\n#cluster: _\n#workload: _\n",
 		"org/late":    head + "#Input: {p: string}\na: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"x\", data: p: #workload.spec.input.p}\n",
 		"org/status":  "package template\n#cluster: {status: {version: string, ...}, ...}\n#workload: _\na: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"x\", data: v: #cluster.status.version}\n",
+		"org/open":    "package template\n#cluster: {...}\n#workload: _\na: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"x\", data: v: #cluster.status.version}\n",
 		"org/foreign": head + "#Input: _\na: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: {name: \"x\", namespace: \"kube-system\"}}\n",
 		"org/endless": "package template\nimport \"strings\"\n#cluster: _\n#workload: _\nx: strings.Repeat(strings.Repeat(\"0123456789\", 100000), 100000)\n",
 	}
@@ -133,13 +134,15 @@ func TestWorkloads(t *testing.T) {
 		"Unreadable":    {"W2, without addresses", workload(ref("unreadable"), ""), "", "InternalError spec.workloadTemplateRef: the template cannot be read: no answer from the API server"},
 		"NoInput":       {"W4", workload(ref("noinput"), ", input: {x: a}"), "", "FieldValueForbidden spec.input: input not supported on template"},
 		"Required":      {"W5", workload(ref("good"), ""), "", "FieldValueForbidden spec.input: #Input.x: field is required but not present"},
-		"NotAllowed":    {"W5", workload(ref("good"), ", input: {x: a, y: 1}"), "", "FieldValueForbidden spec.input: #Input.y: field not allowed"},
+		"NotAllowed":    {"W5", workload(ref("good"), ", input: {x: a, why: 1}"), "", "FieldValueForbidden spec.input: #Input.why: field not allowed"},
 		"Mismatch":      {"W5", workload(ref("good"), ", input: {x: true}"), "", "FieldValueForbidden spec.input: #Input.x: conflicting values string and true (mismatched types string and bool)"},
-		"Two":           {"W5, one cause each", workload(ref("good"), ", input: {x: a, n: b, y: 1}"), "", "FieldValueForbidden spec.input: #Input.y: field not allowed\nFieldValueForbidden spec.input: #Input.n: conflicting values int and \"b\" (mismatched types int and string)"},
-		"Broken":        {"W6", workload(ref("broken"), ", input: {x: a}"), "", "FieldValueInvalid spec.workloadTemplateRef: the template cannot be built: expected '}', found 'EOF' (template.cue:2:5)"},
+		"Two":           {"W5, one cause each", workload(ref("good"), ", input: {x: true, num: b}"), "", "FieldValueForbidden spec.input: #Input.num: conflicting values int and \"b\" (mismatched types int and string)\nFieldValueForbidden spec.input: #Input.x: conflicting values string and true (mismatched types string and bool)"},
+		"Broken":        {"W6", workload(ref("broken"), ", input: {x: a}"), "", "FieldValueInvalid spec.workloadTemplateRef: the template cannot be built: expected '}', found 'EOF' (template.cue:2:6)"},
 		"Bare":          {"W6", workload(ref("bare"), ""), "", "FieldValueInvalid spec.workloadTemplateRef: the template declares no #cluster or no #workload"},
 		"Late":          {"W7: it only fails when it is rendered", workload(ref("late"), ", input: {}"), "", "FieldValueInvalid spec.input: "},
 		"StandIn":       {"W7: what is not known yet is no error", strings.Replace(workload(ref("status"), ""), "cluster-name: demo", "cluster-name: later", 1), "", "warning the Cluster does not exist yet"},
+		"StandInOpen":   {"W7: the same, where the template declares nothing of it", strings.Replace(workload(ref("open"), ""), "cluster-name: demo", "cluster-name: later", 1), "", "warning the Cluster does not exist yet"},
+		"StandInLate":   {"W7: the input is to blame whatever the Cluster is", strings.Replace(workload(ref("late"), ", input: {}"), "cluster-name: demo", "cluster-name: later", 1), "", "FieldValueInvalid spec.input: "},
 		"Foreign":       {"W7: what the function would refuse", workload(ref("foreign"), ""), "", `FieldValueInvalid spec.workloadTemplateRef: ObjectNotAllowed: output "a", ConfigMap kube-system/x`},
 		"Endless":       {"W8", workload(ref("endless"), ""), "", "FieldValueInvalid spec.input: rendering takes more than 256 MiB of memory"},
 		"Deprecated":    {"a hint", workload(ref("good"), ", input: {x: a}, workloadTemplateInput: {z: 1}"), "", "warning ignoring deprecated field workloadTemplateInput"},

@@ -191,5 +191,7 @@ func (j judged) tryRender(ctx context.Context) error {
 }
 
 func aboutCluster(failure *render.Failure) bool {
-	return slices.ContainsFunc(failure.Causes, func(cause render.Cause) bool { return strings.Contains(cause.Text, "#cluster") })
+	return slices.ContainsFunc(failure.Causes, func(cause render.Cause) bool {
+		return cause.Cluster || strings.HasPrefix(cause.Path, "#cluster")
+	})
 }

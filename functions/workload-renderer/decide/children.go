@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/render"
 )
@@ -30,10 +31,11 @@ type verdict struct {
 func no(reason, message string) *verdict { return &verdict{metav1.ConditionFalse, reason, message} }
 
 // children are the Flux objects of the Workload as they are after the writes, by kind
-// and name.
+// and name: those that it controls, and the sources that are made of its Worktrees. What
+// others label with its name says nothing about it.
 func (v *view) children(outcomes plan.Outcomes) []Found {
 	var children []Found
-	for _, found := range v.in.Labelled {
+	for _, found := range v.in.Objects {
 		if !render.IsRelease(found.Resource) && !render.IsSource(found.Resource) {
 			continue
 		}
@@ -44,7 +46,9 @@ func (v *view) children(outcomes plan.Outcomes) []Found {
 		case written && outcome.Object != nil:
 			found.Object = outcome.Object
 		}
-		children = append(children, found)
+		if v.relate(found.Object) == own || v.ofWorktree(found.Object) {
+			children = append(children, found)
+		}
 	}
 	for _, outcome := range outcomes {
 		if res := outcome.Entry.Resource; outcome.Result == plan.Created && (render.IsRelease(res) || render.IsSource(res)) {
@@ -55,6 +59,13 @@ func (v *view) children(outcomes plan.Outcomes) []Found {
 		return cmp.Or(strings.Compare(a.Resource.Kind, b.Resource.Kind), strings.Compare(a.Object.GetName(), b.Object.GetName()))
 	})
 	return children
+}
+
+// ofWorktree tells whether an object belongs to one of the Workload's Worktrees.
+func (v *view) ofWorktree(obj *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(v.in.Objects, func(found Found) bool {
+		return found.Resource.Kind == render.Worktrees.Kind && dockyards.OwnedBy(obj, found.Object)
+	})
 }
 
 // reconciling is what Flux is still busy with; nil for nothing.

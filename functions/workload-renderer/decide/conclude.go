@@ -41,7 +41,9 @@ func Conclude(now time.Time, in Input, known plan.Answers, outcomes plan.Outcome
 	if ready != nil {
 		c.Reason, c.Message = ready.reason, ready.message
 	}
-	c.Status = v.status(now, own, busy, ready)
+	if _, busied := conditionOf(v.workload, v1alpha3.ConditionReconciling); own != nil || busy != nil || ready != nil || busied {
+		c.Status = v.status(now, own, busy, ready)
+	}
 	return c
 }
 

@@ -36,7 +36,7 @@ func (v *view) dismantle() {
 // collector would take them anyway.
 func (v *view) goingToo() []Found {
 	var objects []Found
-	for _, found := range v.in.Labelled {
+	for _, found := range v.in.Objects {
 		if _, recorded := v.old.find(found.Resource, found.Object.GetName()); !recorded && v.relate(found.Object) == own {
 			objects = append(objects, found)
 		}

@@ -49,12 +49,14 @@ type Input struct {
 	Settings Settings
 	// Workload is the reconciled object.
 	Workload *unstructured.Unstructured
-	// Labelled are the objects of all allowed kinds in the Workload's namespace that
-	// carry its name as a label.
-	Labelled []Found
+	// Objects are those of allowed kinds in the Workload's namespace that carry its
+	// name as a label; of a settled Workload, those that its inventory names, and the
+	// sources that are made of its Worktrees.
+	Objects []Found
 	// Cluster is the one that the Workload names; nil if there is none.
 	Cluster *unstructured.Unstructured
-	// Config is the config map that all Dockyards controllers share.
+	// Config is the config map that all Dockyards controllers share; it is empty if
+	// the template may be used without asking it.
 	Config dockyards.Config
 	// Template is the one that the Workload names; nil if there is none, or if it may
 	// not be used.

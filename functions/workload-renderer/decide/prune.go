@@ -61,7 +61,7 @@ func (v *view) wants(entry item) bool {
 // template does not give: made by upstream, or before the inventory was lost.
 func (v *view) orphans() []Found {
 	var orphans []Found
-	for _, found := range v.in.Labelled {
+	for _, found := range v.in.Objects {
 		entry := newItem(found.Resource, found.Object.GetName(), "")
 		_, recorded := v.old.find(found.Resource, entry.Name)
 		if !recorded && !v.wants(entry) && v.relate(found.Object) == own && found.Object.GetDeletionTimestamp() == nil {

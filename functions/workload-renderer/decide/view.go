@@ -116,7 +116,7 @@ func (v *view) ask(need plan.Need) (plan.Answer, bool) {
 
 // live is an object as it is now; nil if there is none. Not ok: not known yet.
 func (v *view) live(res kind.Resource, name string) (obj *unstructured.Unstructured, ok bool) {
-	for _, found := range v.in.Labelled {
+	for _, found := range v.in.Objects {
 		if found.Resource.String() == res.String() && found.Object.GetName() == name {
 			return found.Object, true
 		}

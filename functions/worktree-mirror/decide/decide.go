@@ -121,6 +121,7 @@ func (v *view) apply() {
 		Verb: plan.Apply, Resource: render.GitRepositories, Object: v.wanted(), Base: v.in.Repository,
 		Reason: "Flux reads the Worktree's files there",
 	})
+	v.plan.Continue = v.in.Repository == nil // what is owned since the creation becomes owned by apply
 }
 
 func (v *view) wanted() *unstructured.Unstructured {

@@ -83,7 +83,7 @@ func (t *template) build(bound ...ast.Decl) (cue.Value, errors.Error) {
 
 // unbound builds and evaluates the template alone.
 func (t *template) unbound() (cue.Value, *render.Failure) {
-	explain := explain{source: t.source}
+	explain := t.explain("")
 	value, err := t.build()
 	if err != nil {
 		return value, explain.failure(render.ReasonBuild, err)
@@ -97,7 +97,7 @@ func (t *template) unbound() (cue.Value, *render.Failure) {
 // fits compares an input with the template's #Input.
 func (t *template) fits(input string) *render.Failure {
 	expr, err := cuejson.Extract("input.json", []byte(input))
-	explain := explain{source: t.source, hidden: credentials(input)}
+	explain := t.explain(input)
 	if err != nil {
 		return explain.failure(render.ReasonFill, err)
 	}
@@ -123,7 +123,7 @@ func (t *template) render(r render.Request) ([]render.Raw, *render.Failure) {
 	if failure := t.undeclared(); failure != nil {
 		return nil, failure
 	}
-	explain := explain{source: t.source, hidden: credentials(r.Workload)}
+	explain := t.explain(r.Workload)
 	var bound []ast.Decl
 	for _, given := range []struct{ name, text string }{{defCluster, r.Cluster}, {defWorkload, r.Workload}} {
 		expr, err := cuejson.Extract(strings.TrimPrefix(given.name, "#")+".json", []byte(given.text))

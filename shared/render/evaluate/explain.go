@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"cuelang.org/go/cue/ast"
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/token"
 
@@ -28,6 +29,13 @@ type explain struct {
 	source string
 	// hidden are values that may not be shown.
 	hidden []string
+	// cluster are the declarations of #cluster.
+	cluster []ast.Decl
+}
+
+// explain is for errors about the template and what it was given.
+func (t *template) explain(given string) explain {
+	return explain{source: t.source, hidden: credentials(given), cluster: t.declarations(defCluster)}
 }
 
 func (e explain) failure(reason string, err error) *render.Failure {
@@ -75,11 +83,34 @@ func (e explain) cause(err errors.Error) render.Cause {
 	for _, pos := range append(positions(err), errors.Positions(err)...) {
 		if pos.IsValid() && pos.Filename() == render.File {
 			cause.Line, cause.Column = pos.Line(), pos.Column()
+			cause.Cluster = e.aboutCluster(pos)
 			break
 		}
 	}
 	return cause
 }
+
+// ofCluster is the beginning of a reference into #cluster, up to the field that is
+// missing.
+var ofCluster = regexp.MustCompile(`#cluster(\.[\w"]+)*\.?$`)
+
+// aboutCluster tells whether a place is in the declaration of #cluster, or in a
+// reference to it.
+func (e explain) aboutCluster(pos token.Pos) bool {
+	if slices.ContainsFunc(e.cluster, func(decl ast.Decl) bool {
+		return decl.Pos().Offset() <= pos.Offset() && pos.Offset() <= decl.End().Offset()
+	}) {
+		return true
+	}
+	at := pos.Offset()
+	if at < 0 || at > len(e.source) {
+		return false
+	}
+	return strings.HasPrefix(e.source[at:], defCluster) || ofCluster.MatchString(e.source[max(0, at-maxReference):at])
+}
+
+// maxReference bounds how far back a reference is followed.
+const maxReference = 200
 
 // quoted is a literal in a message of CUE.
 var quoted = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\b-?\d[\w.]*`)

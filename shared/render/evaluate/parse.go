@@ -140,13 +140,19 @@ func unwrap(node ast.Node) bool {
 }
 
 // declares tells whether a definition stands at the top level of the source.
-func (t *template) declares(name string) bool {
-	return slices.ContainsFunc(t.own, func(decl ast.Decl) bool {
+func (t *template) declares(name string) bool { return len(t.declarations(name)) > 0 }
+
+// declarations are those of a definition at the top level of the source.
+func (t *template) declarations(name string) []ast.Decl {
+	var found []ast.Decl
+	for _, decl := range t.own {
 		field, ok := decl.(*ast.Field)
 		if !ok {
-			return false
+			continue
 		}
-		ident, ok := field.Label.(*ast.Ident)
-		return ok && ident.Name == name
-	})
+		if ident, ok := field.Label.(*ast.Ident); ok && ident.Name == name {
+			found = append(found, decl)
+		}
+	}
+	return found
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -82,42 +83,39 @@ func TestBadTemplatesAreSaidAndTouchNothing(t *testing.T) {
 	}
 	w := newWorld(t)
 	f := w.copyOf()
-	w.workload("good", both)
-	f.Insist(w.event("good"))
+	w.workload("web", both)
+	f.Insist(w.event("web"))
+	before := w.Snapshot()
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			workload := strings.ToLower(name)
-			w.workload(workload, both)
-			f.Insist(w.event(workload))
-			before := w.Snapshot()
-			w.template(workload, tc.source)
-			if got := f.Send(w.event(workload)); got != http.StatusNoContent {
+			w.template("web", tc.source)
+			if got := f.Send(w.event("web")); got != http.StatusNoContent {
 				t.Errorf("%s: the event was answered %d", tc.reason, got)
 			}
-			w.wants(workload, "WorkloadTemplateReconciled", "False "+tc.want)
-			w.wants(workload, "Ready", "False ")
+			w.wants("web", "WorkloadTemplateReconciled", "False "+tc.want)
+			w.wants("web", "Ready", "False ")
 			after := w.Snapshot()
-			for _, key := range []string{"GitRepository/" + workload, "Kustomization/" + workload} {
+			for _, key := range []string{"GitRepository/web", "Kustomization/web"} {
 				if before[key] != after[key] {
 					t.Errorf("%s: %s was touched", tc.reason, key)
 				}
 			}
 			f.Asked()
-			f.Insist(w.event(workload))
-			if _, writes := f.Asked(); len(writes) > 0 {
+			f.Insist(w.event("web"))
+			_, writes := f.Asked()
+			// What the API server refuses is tried again, and nothing is changed by it.
+			writes = slices.DeleteFunc(writes, func(call string) bool { return strings.HasSuffix(call, " 422") || strings.HasSuffix(call, " 400") })
+			if len(writes) > 0 {
 				t.Errorf("%s: another event wrote %v", tc.reason, writes)
 			}
-			w.template(workload, both)
-			f.Insist(w.event(workload))
-			w.wants(workload, "WorkloadTemplateReconciled", "True Ready")
-			if _, quarantined := w.Must(dockyards.Workloads, workload).GetAnnotations()[decide.AnnotationQuarantine]; quarantined {
-				t.Error("the quarantine did not end")
-			}
-			w.Remove(dockyards.Workloads, workload)
-			f.Insist(w.event(workload))
 		})
 	}
-	w.wants("good", "WorkloadTemplateReconciled", "True Ready")
+	w.template("web", both)
+	f.Insist(w.event("web"))
+	w.wants("web", "WorkloadTemplateReconciled", "True Ready")
+	if _, quarantined := w.Must(dockyards.Workloads, "web").GetAnnotations()[decide.AnnotationQuarantine]; quarantined {
+		t.Error("the quarantine did not end")
+	}
 }
 
 func TestWhatIsAwaited(t *testing.T) {
@@ -235,14 +233,15 @@ func TestARenderThatWasStoppedIsNotTriedAgain(t *testing.T) {
 	limits := render.DefaultLimits()
 	limits.CPU, limits.Wall = 500*time.Millisecond, 8*time.Second
 	f, renders := w.counted(limits)
+	f.Insist(w.event("good"))
+	w.wants("good", "WorkloadTemplateReconciled", "True Ready")
+	renders.Store(0)
 	f.Insist(w.event("bad"))
 	w.wants("bad", "WorkloadTemplateReconciled", "False RenderLimitExceeded: rendering takes more than 500ms of processor time")
 	if got := renders.Load(); got != 1 {
 		t.Errorf("it was rendered %d times", got)
 	}
 	f.Rests(w.event("bad"))
-	f.Insist(w.event("good"))
-	w.wants("good", "WorkloadTemplateReconciled", "True Ready")
 	renders.Store(0)
 	f.Insist(w.event("bad"))
 	if got := renders.Load(); got != 0 {
@@ -281,7 +280,7 @@ func TestNobodyTakesWhatIsAnothers(t *testing.T) {
 	marks := `, labels: {dockyards.io/workload-name: web, dockyards.io/cluster-name: demo}`
 	cases := map[string]struct{ reason, object, want string }{
 		"Persons":   {"it has no marks at all", fmt.Sprintf(owned, ""), "False ObjectNotOwned: output \"x\" is ConfigMap/x, which is not the Workload's"},
-		"Worktrees": {"it has another controller", fmt.Sprintf(owned, marks+`, ownerReferences: [{apiVersion: dockyards.io/v1alpha3, kind: Worktree, name: y, uid: 11111111-1111-1111-1111-111111111111, controller: true}]`), "False ObjectNotOwned: output \"x\" is ConfigMap/x, which is controlled by Worktree/y"},
+		"Worktrees": {"it has another controller", fmt.Sprintf(owned, marks+`, ownerReferences: [{apiVersion: dockyards.io/v1alpha3, kind: Worktree, name: tree, uid: 11111111-1111-1111-1111-111111111111, controller: true}]`), "False ObjectNotOwned: output \"x\" is ConfigMap/x, which is controlled by Worktree/tree"},
 		"Adopted":   {"both labels and no controller: made by a predecessor", fmt.Sprintf(owned, marks), "True Ready"},
 		"Restored":  {"its owner was a Workload of this name", fmt.Sprintf(owned, marks+`, ownerReferences: [{apiVersion: dockyards.io/v1alpha3, kind: Workload, name: web, uid: 11111111-1111-1111-1111-111111111111, controller: true}]`), "True Ready"},
 		"OneLabel":  {"half the marks are none", fmt.Sprintf(owned, `, labels: {dockyards.io/workload-name: web}`), "False ObjectNotOwned"},

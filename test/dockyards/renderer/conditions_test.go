@@ -36,7 +36,7 @@ func TestReadyIsWhatFluxSays(t *testing.T) {
 		"Stalled":        {"nothing will happen by itself", charts, []saying{{render.HelmReleases, 0, "Stalled", "True", "RetriesExceeded", "install failed"}}, "True HelmReleaseReconciling", "False HelmReleaseReconciling"},
 		"SourceFailed":   {"a source failed", both, []saying{ok(render.Kustomizations), {render.GitRepositories, 0, "Ready", "False", "GitOperationFailed", "not found"}}, "", "False SourceFailed: GitRepository/web: GitOperationFailed: not found"},
 		"LongMessage":    {"copied messages are cut", both, []saying{{render.Kustomizations, 0, "Ready", "False", "X", strings.Repeat("long ", 200)}}, "", "False KustomizationFailed: Kustomization/web: X: long long"},
-		"TwoFailed":      {"the first is named", both, []saying{{render.Kustomizations, 0, "Ready", "False", "X", "a"}, {render.GitRepositories, 0, "Ready", "False", "Y", "b"}}, "", "False SourceFailed: GitRepository/web: Y: b and 1 more"},
+		"TwoFailed":      {"the first is named", both, []saying{{render.Kustomizations, 0, "Ready", "False", "X", "a"}, {render.GitRepositories, 0, "Ready", "False", "Z", "b"}}, "", "False SourceFailed: GitRepository/web: Z: b and 1 more"},
 		"NothingToAwait": {"config maps are just there", head + configMap("a", ""), nil, "", "True Ready"},
 	}
 	for name, tc := range cases {

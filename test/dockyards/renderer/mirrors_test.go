@@ -210,7 +210,8 @@ func TestAnInventoryOfUpstreamIsAdoptedAndItsSelectorShrinks(t *testing.T) {
 	tc := mirrored["HelmRelease"]
 	owner := w.Create(fmt.Sprintf(tc.object, workloadMarks))
 	made := w.CreateAs(inventory.Upstream, fmt.Sprintf(`{apiVersion: dockyards.io/v1alpha3, kind: WorkloadInventory, metadata: {name: %s, ownerReferences: [{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, name: web, uid: %s}]},
-  spec: {selector: {matchLabels: {app.kubernetes.io/managed-by: Helm, helm.sh/chart: c-1, helm.toolkit.fluxcd.io/name: web}}, urls: ["https://x.test"]}}`, tc.name, owner.GetUID()))
+  spec: {selector: {matchLabels: {app.kubernetes.io/managed-by: Helm, helm.sh/chart: c-1, helm.toolkit.fluxcd.io/name: web}}}}`, tc.name, owner.GetUID()))
+	w.Patch(inventory.Inventories, tc.name, `{spec: {urls: ["https://x.test"]}}`)
 	f := suite.Run(w.World, tc.declare())
 	f.Insist(w.Event(tc.res, "web"))
 	obj := w.Must(inventory.Inventories, tc.name)
