@@ -24,8 +24,10 @@ type Validator struct {
 	// Rules say what a template may give, Limits what a render may take.
 	Rules  render.Rules
 	Limits render.Limits
-	// PublicNamespaces are those whose templates every Workload may use.
+	// PublicNamespaces are those whose templates every Workload may use; Public names
+	// one more, or none, and is asked only where they do not decide. It may be nil.
 	PublicNamespaces []string
+	Public           func(ctx context.Context) (string, error)
 }
 
 // Limits are those of a render within a webhook's time.

@@ -68,9 +68,12 @@ func (v Validator) checkWorkload(ctx context.Context, c change, r *review) error
 	if ref.kind != v1alpha3.KindWorkloadTemplate {
 		r.warn("%s.kind is %q: the reference leads to a %s whatever stands there", referenceField, render.Clip(ref.kind, 80), v1alpha3.KindWorkloadTemplate)
 	}
-	if ref.namespace != ns && !slices.Contains(v.PublicNamespaces, ref.namespace) {
-		r.reject(causeForbidden, referenceField, "templates of namespace %q may not be used: use one of namespace %s", ref.namespace,
-			strings.Join(append([]string{ns}, v.PublicNamespaces...), ", "))
+	allowed, err := v.namespaces(ctx, ns, ref.namespace)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(allowed, ref.namespace) {
+		r.reject(causeForbidden, referenceField, "templates of namespace %q may not be used: use one of namespace %s", ref.namespace, strings.Join(allowed, ", "))
 		return nil
 	}
 	template, err := v.Template(ctx, ref.namespace, ref.name)
@@ -94,6 +97,23 @@ func (v Validator) checkWorkload(ctx context.Context, c change, r *review) error
 		}
 	}
 	return nil
+}
+
+// namespaces are those whose templates a Workload may use, as far as that has to be
+// known to judge one of them.
+func (v Validator) namespaces(ctx context.Context, own, wanted string) ([]string, error) {
+	allowed := append([]string{own}, v.PublicNamespaces...)
+	if slices.Contains(allowed, wanted) || v.Public == nil {
+		return allowed, nil
+	}
+	more, err := v.Public(ctx)
+	if err != nil {
+		return nil, errors.New("the shared config map cannot be read: " + class(err))
+	}
+	if more != "" && !slices.Contains(allowed, more) {
+		allowed = append(allowed, more)
+	}
+	return allowed, nil
 }
 
 // class tells what kind of error it was: texts of errors hold addresses.

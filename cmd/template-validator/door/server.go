@@ -29,6 +29,7 @@ import (
 	"knative.dev/pkg/webhook/certificates"
 	certresources "knative.dev/pkg/webhook/certificates/resources"
 
+	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
 	"github.com/slipway-dev/slipway/cmd/template-validator/admit"
 	"github.com/slipway-dev/slipway/functions/workload-renderer/kinds"
 	"github.com/slipway-dev/slipway/shared/dockyards"
@@ -72,6 +73,14 @@ func New(ctx context.Context, s Settings, config *rest.Config, pool *worker.Pool
 	v := admit.Validator{
 		Render: pool.Render, Rules: s.rules, Limits: admit.Limits(), PublicNamespaces: s.public,
 		Template: read(reader, kinds.WorkloadTemplates), Cluster: read(reader, dockyards.Clusters),
+		Public: func(ctx context.Context) (string, error) {
+			config, err := read(reader, kind.ConfigMaps)(ctx, s.configMapNamespace, s.configMapName)
+			if err != nil {
+				return "", err
+			}
+			namespace, _ := dockyards.ReadConfig(config).Value(v1alpha3.ConfigKeyPublicNamespace)
+			return namespace, nil
+		},
 	}
 	b := &bundle{
 		namespace: s.namespace, secret: s.secret, configuration: s.configuration, client: client,

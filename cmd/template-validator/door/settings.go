@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/render"
 )
 
@@ -16,6 +17,7 @@ type Settings struct {
 	namespace, service, secret, configuration string
 	listen, health                            string
 	public                                    []string
+	configMapNamespace, configMapName         string
 	rules                                     render.Rules
 }
 
@@ -38,12 +40,21 @@ func ParseSettings(lookup func(string) (string, bool)) (Settings, error) {
 			return s, fmt.Errorf("cannot use environment variable %s=%q: it has to be an object's name", name, value)
 		}
 	}
+	common, err := dockyards.ParseSettings(func(name string) (string, bool) {
+		if name != "CONFIG_MAP" && name != "DOCKYARDS_NAMESPACE" {
+			return "", false
+		}
+		return lookup(name)
+	})
+	if err != nil {
+		return s, err
+	}
+	s.configMapNamespace, s.configMapName = common.ConfigMapNamespace, common.ConfigMapName
 	for item := range strings.SplitSeq(get("RENDERER_PUBLIC_NAMESPACES", "dockyards-public"), ",") {
 		if item = strings.TrimSpace(item); item != "" {
 			s.public = append(s.public, item)
 		}
 	}
-	var err error
 	if s.rules.Allowed, err = render.ParseAllowed(get("RENDERER_ALLOWED_KINDS", render.FormatAllowed(render.DefaultAllowed()))); err != nil {
 		return s, fmt.Errorf("cannot use environment variable RENDERER_ALLOWED_KINDS: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -50,7 +51,9 @@ func installed(t *testing.T) (objs []*unstructured.Unstructured, configuration *
 	if err != nil {
 		t.Fatal(err)
 	}
-	objs = append(objs, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": home}}})
+	for _, namespace := range []string{home, "dockyards-system"} {
+		objs = append(objs, &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace}}})
+	}
 	for _, obj := range all {
 		switch obj.GetKind() {
 		case "ValidatingWebhookConfiguration":
@@ -87,12 +90,13 @@ func TestWhatCannotRenderDoesNotComeIn(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx) }()
-	t.Cleanup(func() {
+	stop := sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(stop)
 	admin, err := dynamic.NewForConfig(env.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +123,7 @@ func TestWhatCannotRenderDoesNotComeIn(t *testing.T) {
 		return fmt.Sprintf("{apiVersion: dockyards.io/v1alpha3, kind: Workload, metadata: {name: %s, labels: {dockyards.io/cluster-name: demo}}, spec: {provenience: User, targetNamespace: a, workloadTemplateRef: {kind: WorkloadTemplate, name: good}, input: %s}}", name, input)
 	}
 	const good = "package template\n#Input: {x!: string}\n#cluster: {...}\n#workload: {spec: {input: #Input, ...}, ...}\na: {apiVersion: \"v1\", kind: \"ConfigMap\", metadata: name: \"a\", data: x: #workload.spec.input.x}\n"
-	refused(t, create(kinds.WorkloadTemplates, template("broken", "package template\na: {\n")), "spec.source", "expected '}', found 'EOF' (template.cue:2:5)")
+	refused(t, create(kinds.WorkloadTemplates, template("broken", "package template\na: {\n")), "spec.source", "expected '}', found 'EOF' (template.cue:2:6)")
 	refused(t, create(kinds.WorkloadTemplates, template("empty", "package template\n")), "spec.source.#cluster", "must have cluster definition")
 	if err := create(kinds.WorkloadTemplates, template("good", good)); err != nil {
 		t.Fatal(err)
@@ -138,6 +142,23 @@ func TestWhatCannotRenderDoesNotComeIn(t *testing.T) {
 	}
 	if _, err = admin.Resource(dockyards.Workloads.GVR()).Namespace(ns).Patch(t.Context(), "fine", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{}); err != nil {
 		t.Errorf("a finalizer cannot be removed: %v", err)
+	}
+
+	inNamespace := func(namespace string) string {
+		return strings.Replace(workload("far", "{x: a}"), "name: good}", "name: good, namespace: "+namespace+"}", 1)
+	}
+	refused(t, create(dockyards.Workloads, inNamespace("shared")), "spec.workloadTemplateRef", `templates of namespace "shared" may not be used: use one of namespace `+ns+", dockyards-public")
+	config := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "dockyards-system"}, "data": map[string]any{"publicNamespace": "shared"},
+	}}
+	if _, err := admin.Resource(kind.ConfigMaps.GVR()).Namespace("dockyards-system").Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, create(dockyards.Workloads, inNamespace("shared")), "spec.workloadTemplateRef", `Not found: "good"`)
+
+	stop()
+	if err := create(kinds.WorkloadTemplates, template("late", good)); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
+		t.Errorf("with nobody at the door, a template was let in, or refused for another reason: %v", err)
 	}
 }
 
