@@ -149,8 +149,10 @@ func siblings(ctx context.Context, s *stack.Stack, root, sample string) error {
 // each cluster.
 func tables(ctx context.Context, s *stack.Stack, wanted []*unstructured.Unstructured) error {
 	const made = "virtualmachines,virtualmachineinstances,persistentvolumeclaims"
+	const rendered = "worktrees.dockyards.io,gitrepositories.source.toolkit.fluxcd.io,helmrepositories.source.toolkit.fluxcd.io," +
+		"kustomizations.kustomize.toolkit.fluxcd.io,helmreleases.helm.toolkit.fluxcd.io,workloadinventories.dockyards.io"
 	if len(s.Remotes) == 0 {
-		table, err := s.Kubectl(ctx, "get", strings.Join(append(kinds(wanted), made), ","), "-A")
+		table, err := s.Kubectl(ctx, "get", strings.Join(append(kinds(wanted), made, rendered), ","), "-A")
 		fmt.Printf("\n%s\n", table)
 		return err
 	}
@@ -190,11 +192,11 @@ func samples(root, name string) ([]*unstructured.Unstructured, error) {
 }
 
 // reconciled are the sample objects that a function takes care of, and says so on:
-// a Release has no conditions.
+// a Release has no conditions, and an object may say that it is left alone.
 func reconciled(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, obj := range objects {
-		if dockyards.Releases.Is(obj.GetAPIVersion(), obj.GetKind()) {
+		if dockyards.Releases.Is(obj.GetAPIVersion(), obj.GetKind()) || obj.GetAnnotations()[reconcile.AnnotationMode] == string(reconcile.ModeUnmanaged) {
 			continue
 		}
 		if slices.ContainsFunc(slipway.Specs(), func(spec reconcile.Spec) bool { return spec.Reconciles.Is(obj.GetAPIVersion(), obj.GetKind()) }) {

@@ -173,6 +173,9 @@ type Function[In any] struct {
 	// Render renders a template, for decisions that need one; else nil. An error
 	// says that the same request may work later. The result is the caller's own.
 	Render func(ctx context.Context, request render.Request) (render.Result, error)
+	// Stays tells of an object that was created whether it may stay: root is the
+	// reconciled object as it is after that. It is pure, and may be nil.
+	Stays func(root *unstructured.Unstructured, created plan.Entry) bool
 	// Decide is pure.
 	Decide func(now time.Time, in In, known plan.Answers) plan.Decision
 	// Conclude is pure. Outcomes hold one entry per write that was intended.

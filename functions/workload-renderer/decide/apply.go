@@ -39,7 +39,7 @@ func (v *view) applyAll() {
 	// What is made now has a UID that is recorded in another round, and what goes lets
 	// something else go. A change that a person shall hear of is concluded at once; its
 	// own event brings the rest.
-	v.plan.Continue = !v.capped && len(v.reinstalled) == 0 && (len(pruned) > 0 || slices.ContainsFunc(stages, func(stage plan.Stage) bool {
+	v.plan.Continue = !v.capped && len(v.reinstalled) == 0 && (len(pruned) > 0 || len(v.forgetting) > 0 || slices.ContainsFunc(stages, func(stage plan.Stage) bool {
 		return stage.Entries[0].Base == nil || stage.Entries[0].Verb == plan.Patch
 	}))
 }

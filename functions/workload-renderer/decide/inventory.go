@@ -24,11 +24,21 @@ type item struct {
 	Group string `json:"g"`
 	Kind  string `json:"k"`
 	Name  string `json:"n"`
-	// UID is empty for an object that was about to be made.
+	// UID is empty for an object that was about to be made, and forgotten for one that
+	// was about to be made and is wanted no more.
 	UID string `json:"u"`
 	// Cluster tells that the kind has no namespace.
 	Cluster bool `json:"c,omitempty"`
 }
+
+// forgotten stands for the UID of an object that nobody has seen, and nobody wants any
+// more. Another copy of the function may be making it right now: once this is written,
+// that copy takes it back; and what it made before is seen by whoever looks after this
+// is written. Only then the entry goes.
+const forgotten = "-"
+
+// known tells whether the UID is an object's.
+func (a item) known() bool { return a.UID != "" && a.UID != forgotten }
 
 // inventory is what was applied for a Workload, by kind and name. It is written
 // before anything is applied, so that nothing is ever forgotten, and again when the
@@ -91,6 +101,13 @@ func parseInventory(text string, allowed []kind.Resource) (i inventory, problem 
 		return nil, "it is not the text that was written"
 	}
 	return i, ""
+}
+
+// Intends tells whether a Workload's inventory names an object as wanted.
+func Intends(workload *unstructured.Unstructured, allowed []kind.Resource, res kind.Resource, name string) bool {
+	i, problem := parseInventory(workload.GetAnnotations()[AnnotationInventory], allowed)
+	entry, recorded := i.find(res, name)
+	return problem != "" || (recorded && entry.UID != forgotten)
 }
 
 // Records tells whether a Workload's inventory names an object.

@@ -16,6 +16,7 @@ import (
 // of the inventory that are not settled yet.
 func (v *view) prune() (kept inventory, stages []plan.Stage) {
 	unwanted := v.unwanted()
+	kept = append(kept, v.forgetting...)
 	v.lost = v.orphans()
 	if v.workload.GetAnnotations()[AnnotationPruneOrphans] == "true" && v.invalid == "" {
 		unwanted = append(unwanted, v.lost...)
@@ -40,9 +41,12 @@ func (v *view) unwanted() []Found {
 		live, ok := v.live(res, entry.Name)
 		switch {
 		case !ok:
+		case live == nil && entry.UID == "":
+			entry.UID = forgotten
+			v.forgetting = append(v.forgetting, entry)
 		case live == nil:
 			v.reason("%s/%s is gone", entry.Kind, entry.Name)
-		case v.relate(live) != own || (entry.UID != "" && entry.UID != string(live.GetUID())):
+		case v.relate(live) != own || (entry.known() && entry.UID != string(live.GetUID())):
 			v.reason("%s/%s is another's now and is left", entry.Kind, entry.Name)
 		default:
 			unwanted = append(unwanted, Found{Resource: res, Object: live})

@@ -29,7 +29,7 @@ func Settled(workload *unstructured.Unstructured, s Settings) (needs []plan.Need
 	}
 	for _, entry := range recorded {
 		res, _ := render.Find(s.Rules.Allowed, entry.Group, entry.Kind)
-		if entry.UID == "" {
+		if !entry.known() {
 			return nil, false
 		}
 		need := plan.Need{Resource: res, Name: entry.Name}

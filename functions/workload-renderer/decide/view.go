@@ -60,6 +60,8 @@ type view struct {
 	// going are wanted objects that are being deleted; leaving are unwanted ones that
 	// are still there.
 	going, leaving []Found
+	// forgetting are entries of the inventory that go in another round.
+	forgetting inventory
 	// lost are objects with our marks that stand in no inventory.
 	lost []Found
 	// reinstalled are HelmReleases whose change makes Flux install anew.
