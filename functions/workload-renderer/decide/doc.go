@@ -3,10 +3,10 @@
 //
 // A decision goes through these steps, each in a file of its own:
 //
-//  1. inventory.go: what was applied for the Workload before.
+//  1. inventory.go: what was applied for the Workload before; settled.go: whether that
+//     is all there is.
 //  2. template.go: which template, which Cluster, and whether to render at all. The
-//     render itself is a Need; quarantine.go keeps one that was stopped from being
-//     tried again.
+//     render itself is a Need; one that was stopped is noted and not tried again.
 //  3. own.go: whose the objects are that lie under the names of the outputs.
 //  4. apply.go: what is written, in which order; prune.go: what goes because the
 //     template stopped giving it; deletion.go: what goes with the Workload.

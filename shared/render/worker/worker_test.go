@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-dev/slipway/shared/render"
 )
@@ -130,7 +134,8 @@ func TestEveryAttackEndsAndSaysWhy(t *testing.T) {
 			if took > r.Limits.Wall+time.Second {
 				t.Errorf("it took %s", took)
 			}
-			if attack.want != "" && !strings.Contains(result.Failure.Message, attack.want) {
+			// The race detector makes all slow: a limit of time comes before that of memory.
+			if attack.want != "" && !raced && !strings.Contains(result.Failure.Message, attack.want) {
 				t.Errorf("it said %q, want something about %q", result.Failure.Message, attack.want)
 			}
 			if next, err := p.Render(t.Context(), request(head+object("a", ""))); err != nil || next.Failure != nil {
@@ -163,7 +168,7 @@ func TestNeighboursRenderWhileOneTemplateRunsForEver(t *testing.T) {
 	cancel()
 	attackers.Wait()
 	t.Logf("the slowest of 40 neighbours took %s", worst.Round(time.Millisecond))
-	if worst > time.Second {
+	if worst > time.Second && !raced {
 		t.Errorf("a neighbour waited %s", worst)
 	}
 }
@@ -256,6 +261,9 @@ func TestAChildSeesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Max open files            3 ", "Max file size             0 ", "Max core file size        0 ", "Max data size             268435456 "} {
+		if raced && strings.HasPrefix(want, "Max data") {
+			continue
+		}
 		if !strings.Contains(string(limits), want) {
 			t.Errorf("its limits lack %q:\n%s", want, limits)
 		}
@@ -273,4 +281,57 @@ func BenchmarkWarm(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// BenchmarkSamples renders the samples warm, through a child, each time for another
+// Workload.
+func BenchmarkSamples(b *testing.B) {
+	files, err := filepath.Glob("../../../deploy/samples/templates/*.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, file := range files {
+		template, workload := sample(b, file)
+		if workload == nil {
+			continue
+		}
+		b.Run(workload.GetName(), func(b *testing.B) {
+			source, err := render.SourceOf(template)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p := New(2)
+			defer p.Close()
+			for i := 0; b.Loop(); i++ {
+				workload.SetName(fmt.Sprintf("w%d", i))
+				trial := render.NewTrial(source, workload, nil, "demo", render.DefaultLimits())
+				if result, err := p.Render(b.Context(), trial.Request); err != nil || result.Failure != nil {
+					b.Fatal(err, result.Failure)
+				}
+			}
+		})
+	}
+}
+
+// sample are the template and the Workload of a file.
+func sample(tb testing.TB, file string) (template, workload *unstructured.Unstructured) {
+	tb.Helper()
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for document := range strings.SplitSeq(string(raw), "\n---\n") {
+		obj := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &obj.Object); err != nil {
+			tb.Fatal(err)
+		}
+		switch obj.GetKind() {
+		case "WorkloadTemplate":
+			template = obj
+		case "Workload":
+			workload = obj
+			workload.SetNamespace("org")
+		}
+	}
+	return template, workload
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	worktreemirror "github.com/slipway-dev/slipway/functions/worktree-mirror"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/render"
@@ -116,5 +117,22 @@ func TestWhenTheTemplateIsNoLongerNamedItsObjectsStay(t *testing.T) {
 		t.Errorf("there are %v", got)
 	}
 	w.wants("web", "Ready", "True Ready")
+	f.Rests(w.event("web"))
+}
+
+func TestASourceOfAWorktreeCountsAndWhatOthersLabelDoesNot(t *testing.T) {
+	w := newWorld(t)
+	w.workload("web", head+"w: {apiVersion: \"dockyards.io/v1alpha3\", kind: \"Worktree\", metadata: _meta, spec: files: \"a\": 'b'}\n")
+	f := w.copyOf()
+	f.Insist(w.event("web"))
+	w.Create(`{apiVersion: source.toolkit.fluxcd.io/v1, kind: HelmRepository, metadata: {name: foreign, labels: {dockyards.io/workload-name: web}}, spec: {url: "https://x.test"}}`)
+	w.says(render.HelmRepositories, "foreign", 1, "Ready", "False", "Failed", "nobody asked")
+	f.Insist(w.Event(render.HelmRepositories, "foreign"))
+	w.wants("web", "Ready", "True Ready")
+	w.Patch(render.Worktrees, "web", `{status: {url: "https://git.test/r.git", referenceName: refs/heads/main}}`, "status")
+	suite.Run(w.World, worktreemirror.Declare()).Insist(w.Event(render.Worktrees, "web"))
+	w.says(render.GitRepositories, "web", 1, "Ready", "False", "GitOperationFailed", "no access")
+	f.Insist(w.Event(render.GitRepositories, "web"))
+	w.wants("web", "Ready", "False SourceFailed: GitRepository/web: GitOperationFailed: no access")
 	f.Rests(w.event("web"))
 }
