@@ -69,6 +69,7 @@ func TestBadTemplatesAreSaidAndTouchNothing(t *testing.T) {
 		"ForeignDependency":  {"another tenant's object", head + release(remote+", "+plainRef+`, dependsOn: [{name: "a"}, {name: "x", namespace: "other"}]`), "ObjectNotAllowed"},
 		"CloudIdentity":      {"Flux' own rights in the cloud", head + object("source.toolkit.fluxcd.io/v1", "GitRepository", `name: "x"`, `, spec: {interval: "5m", url: "https://x.test", provider: "azure"}`), "ObjectNotAllowed"},
 		"TokenSecret":        {"rights of a ServiceAccount", head + object("v1", "Secret", `name: "x", annotations: "kubernetes.io/service-account.name": "default"`, `, type: "kubernetes.io/service-account-token"`), "ObjectNotAllowed"},
+		"KubeconfigSecret":   {"says where Flux applies things", head + object("v1", "Secret", `name: "other-kubeconfig"`, ""), "ObjectNotAllowed"},
 		"AnyNamespace":       {"somebody's namespace", head + object("v1", "Namespace", `name: "kube-system"`, ""), "ObjectNotAllowed"},
 		"NamespaceLabels":    {"lifts restrictions", head + object("v1", "Namespace", `name: "\(#workload.metadata.namespace)-x", labels: "pod-security.kubernetes.io/enforce": "privileged"`, ""), "ObjectNotAllowed"},
 		"FileName":           {"leads out of the tree", head + object("dockyards.io/v1alpha3", "Worktree", `name: "x"`, `, spec: files: "../x": 'a'`), "ObjectNotAllowed"},
@@ -100,6 +101,8 @@ func TestBadTemplatesAreSaidAndTouchNothing(t *testing.T) {
 					t.Errorf("%s: %s was touched", tc.reason, key)
 				}
 			}
+			// What the template before meant to make, and never did, is forgotten in two steps.
+			f.Insist(w.event("web"))
 			f.Asked()
 			f.Insist(w.event("web"))
 			_, writes := f.Asked()
