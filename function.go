@@ -9,13 +9,18 @@ import (
 
 	clusteranchor "github.com/slipway-dev/slipway/functions/cluster-anchor"
 	clustercheck "github.com/slipway-dev/slipway/functions/cluster-check"
+	helmreleasemirror "github.com/slipway-dev/slipway/functions/helmrelease-mirror"
+	kustomizationmirror "github.com/slipway-dev/slipway/functions/kustomization-mirror"
 	machinevm "github.com/slipway-dev/slipway/functions/machine-vm"
 	nodecapacity "github.com/slipway-dev/slipway/functions/node-capacity"
 	nodepoolprovisioner "github.com/slipway-dev/slipway/functions/nodepool-provisioner"
 	organizationonboarder "github.com/slipway-dev/slipway/functions/organization-onboarder"
 	releaseimporter "github.com/slipway-dev/slipway/functions/release-importer"
+	workloadrenderer "github.com/slipway-dev/slipway/functions/workload-renderer"
 	workloadrouter "github.com/slipway-dev/slipway/functions/workload-router"
+	worktreemirror "github.com/slipway-dev/slipway/functions/worktree-mirror"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/render/worker"
 )
 
 // functions are all there are: how each is declared, and how it is made.
@@ -25,16 +30,22 @@ var functions = []struct {
 }{
 	{clusteranchor.DefaultSpec, clusteranchor.New},
 	{clustercheck.DefaultSpec, clustercheck.New},
+	{helmreleasemirror.DefaultSpec, helmreleasemirror.New},
+	{kustomizationmirror.DefaultSpec, kustomizationmirror.New},
 	{machinevm.DefaultSpec, machinevm.New},
 	{nodecapacity.DefaultSpec, nodecapacity.New},
 	{nodepoolprovisioner.DefaultSpec, nodepoolprovisioner.New},
 	{organizationonboarder.DefaultSpec, organizationonboarder.New},
 	{releaseimporter.DefaultSpec, releaseimporter.New},
+	{workloadrenderer.DefaultSpec, workloadrenderer.New},
+	{worktreemirror.DefaultSpec, worktreemirror.New},
 	{workloadrouter.DefaultSpec, workloadrouter.New},
 }
 
-// New makes the function for Knative's middleware: one that hosts them all.
+// New makes the function for Knative's middleware: one that hosts them all. When the
+// process was started to render a template, this does nothing else, and never returns.
 func New() *reconcile.Composite {
+	worker.Hook()
 	hosts := make([]*reconcile.Host, 0, len(functions))
 	for _, f := range functions {
 		hosts = append(hosts, f.host())

@@ -71,7 +71,7 @@ func TestEveryFunctionCanBeDeployedByItself(t *testing.T) {
 		}
 		if got.Name != spec.Name || got.Invoke != "cloudevent" || got.Deploy.ServiceAccountName != spec.Name ||
 			got.Deploy.Options.Resources.Limits.Concurrency != spec.Concurrency ||
-			got.Deploy.Options.Resources.Limits.Memory != cmp.Or(spec.Memory, "128Mi") {
+			got.Deploy.Options.Resources.Limits.Memory != spec.MemoryLimit() {
 			t.Errorf("functions/%s/func.yaml and the declaration differ: %+v", spec.Name, got)
 		}
 	}

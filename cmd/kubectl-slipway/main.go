@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/slipway-dev/slipway/shared/render/worker"
 )
 
 func main() {
+	worker.Hook()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := newCommand(os.Stdout).ExecuteContext(ctx); err != nil {

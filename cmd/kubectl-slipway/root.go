@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/cmd/kubectl-slipway/render"
 )
 
 // options are the flags that all commands share.
@@ -44,7 +45,7 @@ func newCommand(out io.Writer) *cobra.Command {
 	flags.StringVarP(&o.namespace, "namespace", "n", "slipway-system", "namespace that Slipway is installed in")
 	flags.StringVarP(&o.output, "output", "o", "", "output format: json or yaml; default is a table")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(resyncCommand(o), functionsCommand(o), checkCommand(o))
+	root.AddCommand(resyncCommand(o), functionsCommand(o), checkCommand(o), render.Command())
 	return root
 }
 

@@ -105,7 +105,7 @@ func service(spec reconcile.Spec) object {
 					"ports":          []any{object{"containerPort": 8080}},
 					"readinessProbe": object{"httpGet": object{"path": "/health/readiness", "port": 8080}},
 					"resources": object{
-						"requests": object{"cpu": "20m", "memory": "32Mi"}, "limits": object{"memory": cmp.Or(spec.Memory, "128Mi")},
+						"requests": object{"cpu": "20m", "memory": "32Mi"}, "limits": object{"memory": spec.MemoryLimit()},
 					},
 					"securityContext": restricted(),
 				}},

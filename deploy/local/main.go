@@ -83,7 +83,7 @@ func buildCommand() *cobra.Command {
 			}
 			names := append(stack.Binaries, functions...)
 			if all {
-				names = append(names, "source-adapter", "kubectl-slipway")
+				names = append(names, "source-adapter", "kubectl-slipway", "template-validator")
 			}
 			return build.Binaries(cmd.Context(), build.Options{Root: root, Out: os.Stderr}, names...)
 		},
@@ -142,11 +142,13 @@ func run(ctx context.Context, f *flags) error {
 // each cluster.
 func tables(ctx context.Context, s *stack.Stack, wanted []*unstructured.Unstructured) error {
 	const made = "virtualmachines,virtualmachineinstances,persistentvolumeclaims"
+	const rendered = "worktrees.dockyards.io,gitrepositories.source.toolkit.fluxcd.io,helmrepositories.source.toolkit.fluxcd.io," +
+		"kustomizations.kustomize.toolkit.fluxcd.io,helmreleases.helm.toolkit.fluxcd.io,workloadinventories.dockyards.io"
 	if len(s.Workloads) > 0 {
 		return errors.Join(show(ctx, s.Kubectl, strings.Join(append(kinds(wanted), "gateways,services,httproutes,tlsroutes"), ",")), ingresses(ctx, s))
 	}
 	if len(s.Remotes) == 0 {
-		return show(ctx, s.Kubectl, strings.Join(append(kinds(wanted), made), ","))
+		return show(ctx, s.Kubectl, strings.Join(append(kinds(wanted), made, rendered), ","))
 	}
 	samples := append(kinds(wanted), "kubevirtconfigs.vitistack.io")
 	for _, args := range [][]string{
@@ -172,11 +174,11 @@ func tables(ctx context.Context, s *stack.Stack, wanted []*unstructured.Unstruct
 }
 
 // reconciled are the sample objects that a function takes care of, and says so on:
-// a Release has no conditions.
+// a Release has no conditions, and an object may say that it is left alone.
 func reconciled(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for _, obj := range objects {
-		if dockyards.Releases.Is(obj.GetAPIVersion(), obj.GetKind()) {
+		if dockyards.Releases.Is(obj.GetAPIVersion(), obj.GetKind()) || obj.GetAnnotations()[reconcile.AnnotationMode] == string(reconcile.ModeUnmanaged) {
 			continue
 		}
 		if slices.ContainsFunc(slipway.Specs(), func(spec reconcile.Spec) bool { return spec.Reconciles.Is(obj.GetAPIVersion(), obj.GetKind()) }) {

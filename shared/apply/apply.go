@@ -50,6 +50,9 @@ type Writer struct {
 	// however it ends, and reports whether the created objects may stay. If
 	// not, they are deleted.
 	AfterCreate func(ctx context.Context) (bool, error)
+	// Stays is asked of each created object after AfterCreate said yes; one that may
+	// not stay is deleted. Nil lets all stay.
+	Stays func(entry plan.Entry) bool
 	// Wrote is called once per write that changed something; may be nil.
 	Wrote func(entry plan.Entry, result plan.Result)
 	// Tried is called once per dry-run; may be nil.
@@ -124,13 +127,19 @@ func (w *Writer) keep(ctx context.Context, outcomes plan.Outcomes) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 	defer cancel()
 	wanted, err := w.AfterCreate(ctx)
-	if err != nil || wanted {
+	if err != nil {
 		return err
+	}
+	if wanted {
+		created = slices.DeleteFunc(created, func(outcome plan.Outcome) bool { return w.Stays == nil || w.Stays(outcome.Entry) })
+	}
+	if len(created) == 0 {
+		return nil
 	}
 	for _, outcome := range created {
 		entry := outcome.Entry
 		entry.Verb, entry.Base, entry.Object = plan.Delete, outcome.Object, nil
-		entry.Reason = "the reconciled object went while this was created"
+		entry.Reason = "the reconciled object went, or wants it no more, since it was decided to create this"
 		client, err := w.client(ctx, entry)
 		if err == nil {
 			uid := outcome.Object.GetUID()

@@ -81,6 +81,11 @@ func (c *comparison) fields(path fieldpath.Path, dotted string, intent, live map
 			continue
 		}
 		have, present := live[name]
+		if !present && hollow(want) {
+			// Whether the server keeps what holds nothing depends on the type.
+			c.judge(unsure)
+			continue
+		}
 		if !present {
 			c.judge(different)
 		}
@@ -112,6 +117,24 @@ func (c *comparison) value(path fieldpath.Path, dotted string, want, have any) {
 		c.owned.Insert(path)
 		c.judge(leaf(want, have))
 	}
+}
+
+// hollow tells whether a value holds nothing: no leaf at all.
+func hollow(v any) bool {
+	switch w := v.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(w) == 0
+	case map[string]any:
+		for _, child := range w {
+			if !hollow(child) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
 }
 
 // ownerReferences are a keyed list on every object, whose items are atomic.

@@ -78,3 +78,22 @@ func TestMergePatchIsEmptyWhenNothingDiffers(t *testing.T) {
 		t.Errorf("want no patch, got %v, %v", patch, err)
 	}
 }
+
+func TestWhatHoldsNothingIsTheServersToJudge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, intent, live string
+		want                 verdict
+	}{
+		"EmptyMap":  {"the server drops an empty map of strings, and keeps an empty struct", `{data: {}}`, `{}`, unsure},
+		"EmptyList": {"the same for lists", `{spec: {list: []}}`, `{spec: {}}`, unsure},
+		"Nested":    {"nothing within nothing", `{spec: {a: {b: [], c: null}}}`, `{spec: {}}`, unsure},
+		"OneLeaf":   {"a leaf that is missing is a difference", `{spec: {a: {b: [], c: 1}}}`, `{spec: {}}`, different},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := compare(parse(t, tc.intent), parse(t, tc.live), "m")
+			if err != nil || got != tc.want {
+				t.Errorf("%s: want %v, got %v (%v)", tc.reason, tc.want, got, err)
+			}
+		})
+	}
+}

@@ -90,6 +90,9 @@ func (w *Writer) serverSideApply(ctx context.Context, client dynamic.ResourceInt
 	intent := &unstructured.Unstructured{Object: w.Vault.OpenObject(entry.Resource, entry.Object.Object)}
 	intent.SetManagedFields(nil)
 	intent.SetResourceVersion(base.GetResourceVersion())
+	// The version alone would not do: an apply makes an object anew that was deleted
+	// meanwhile.
+	intent.SetUID(base.GetUID())
 	body, err := json.Marshal(intent.Object)
 	if err != nil {
 		return nil, fmt.Errorf("cannot encode %s %q: %w", entry.Resource, entry.Name(), err)

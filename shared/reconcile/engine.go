@@ -245,6 +245,8 @@ func (r *run[In]) render(ctx context.Context, request render.Request) plan.Answe
 }
 
 func (r *run[In]) writer(root *unstructured.Unstructured) *apply.Writer {
+	// latest is the reconciled object after the last creation.
+	var latest *unstructured.Unstructured
 	return &apply.Writer{
 		Clusters: r.clusters, Vault: r.vault, Manager: r.fn.Spec.FieldManager(), Predecessors: r.fn.Spec.Predecessors, Log: r.log,
 		DryRun: r.mode != ModeApply,
@@ -253,10 +255,12 @@ func (r *run[In]) writer(root *unstructured.Unstructured) *apply.Writer {
 			if err != nil {
 				return true, err
 			}
+			latest = now
 			going := now == nil || now.GetUID() != root.GetUID() ||
 				(now.GetDeletionTimestamp() != nil && root.GetDeletionTimestamp() == nil)
 			return !going, nil
 		},
+		Stays: func(entry plan.Entry) bool { return r.fn.Stays == nil || r.fn.Stays(latest, entry) },
 		Wrote: func(entry plan.Entry, done plan.Result) {
 			r.writes++
 			r.metrics.Wrote(string(done), entry.Resource.String())

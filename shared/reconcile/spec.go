@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -76,7 +77,8 @@ type Spec struct {
 	Predecessors []string
 	// Concurrency is how many requests one process takes at once.
 	Concurrency int
-	// Memory is the limit of one process; empty is 128Mi.
+	// Memory is what one process may take together with its children; empty stands
+	// for 128Mi.
 	Memory string
 }
 
@@ -87,6 +89,9 @@ func (s Spec) GrantsFor(provider string) []Grant {
 
 // FieldManager is the name under which the function owns fields.
 func (s Spec) FieldManager() string { return "slipway-" + s.Name }
+
+// MemoryLimit is what one process may take.
+func (s Spec) MemoryLimit() string { return cmp.Or(s.Memory, "128Mi") }
 
 // EnvVar documents one setting.
 type EnvVar struct{ Name, Default, Help string }
@@ -179,6 +184,9 @@ type Function[In any] struct {
 	// Render renders a template, for decisions that need one; else nil. An error
 	// says that the same request may work later. The result is the caller's own.
 	Render func(ctx context.Context, request render.Request) (render.Result, error)
+	// Stays tells of an object that was created whether it may stay: root is the
+	// reconciled object as it is after that. It is pure, and may be nil.
+	Stays func(root *unstructured.Unstructured, created plan.Entry) bool
 	// Decide is pure.
 	Decide func(now time.Time, in In, known plan.Answers) plan.Decision
 	// Conclude is pure. Outcomes hold one entry per write that was intended.

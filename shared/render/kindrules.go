@@ -128,6 +128,10 @@ func checkNamespace(scope Scope, obj *unstructured.Unstructured) string {
 }
 
 func checkSecret(obj *unstructured.Unstructured) string {
+	// Whoever wrote it before Cluster API does would say where Flux applies things.
+	if strings.HasSuffix(obj.GetName(), KubeconfigSecret("")) {
+		return fmt.Sprintf("a name that ends in %q leads to a cluster, and is not a template's to give", KubeconfigSecret(""))
+	}
 	for _, taken := range []string{"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"} {
 		if value := obj.Object["type"]; value == taken {
 			return fmt.Sprintf("type %q is not allowed", taken)

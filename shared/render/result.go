@@ -46,6 +46,8 @@ type Cause struct {
 	Column int `json:"column,omitempty"`
 	// Path is the CUE path, as in #workload.spec.input.
 	Path string `json:"path,omitempty"`
+	// Cluster tells that it is something of #cluster that is missing.
+	Cluster bool `json:"cluster,omitempty"`
 	// Text is the error with its path and without its place.
 	Text string `json:"text"`
 }

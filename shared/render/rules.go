@@ -72,9 +72,11 @@ func (o Object) Name() string { return o.Resource.Kind + "/" + o.Intent.GetName(
 // Check looks at all outputs, and gives the objects in the order in which they are
 // applied. One that is not allowed spoils the whole.
 func (r Rules) Check(scope Scope, outputs []Output) ([]Object, *Failure) {
-	for what, name := range map[string]string{v1alpha3.LabelClusterName: scope.Cluster, v1alpha3.LabelWorkloadName: scope.Workload} {
-		if problems := validation.IsValidLabelValue(name); len(problems) > 0 {
-			return nil, &Failure{Reason: ReasonNotAllowed, Message: Clip(fmt.Sprintf("the name %q cannot be the value of label %s: %s", name, what, problems[0]), maxMessage)}
+	for _, label := range []struct{ key, value string }{
+		{v1alpha3.LabelClusterName, scope.Cluster}, {v1alpha3.LabelWorkloadName, scope.Workload},
+	} {
+		if problems := validation.IsValidLabelValue(label.value); len(problems) > 0 {
+			return nil, &Failure{Reason: ReasonNotAllowed, Message: Clip(fmt.Sprintf("the name %q cannot be the value of label %s: %s", label.value, label.key, problems[0]), maxMessage)}
 		}
 	}
 	var objects []Object
@@ -183,9 +185,11 @@ func checkMetadata(_ Scope, _ kind.Resource, obj *unstructured.Unstructured) str
 // checkMarks: labels and annotations by which objects are told apart are ours.
 func checkMarks(scope Scope, _ kind.Resource, obj *unstructured.Unstructured) string {
 	labels := obj.GetLabels()
-	for key, want := range map[string]string{v1alpha3.LabelWorkloadName: scope.Workload, v1alpha3.LabelClusterName: scope.Cluster} {
-		if have, found := labels[key]; found && have != want {
-			return fmt.Sprintf("label %s is %q and has to be %q", key, have, want)
+	for _, label := range []struct{ key, want string }{
+		{v1alpha3.LabelWorkloadName, scope.Workload}, {v1alpha3.LabelClusterName, scope.Cluster},
+	} {
+		if have, found := labels[label.key]; found && have != label.want {
+			return fmt.Sprintf("label %s is %q and has to be %q", label.key, have, label.want)
 		}
 	}
 	for _, entries := range []map[string]string{labels, obj.GetAnnotations()} {

@@ -55,6 +55,7 @@ var known = []Target{
 	{Name: "providers", Dir: ".", Package: "./test/providers"},
 	{Name: "event-archive", Dir: ".", Package: "./cmd/event-archive"},
 	{Name: "kubectl-slipway", Dir: ".", Package: "./cmd/kubectl-slipway"},
+	{Name: "template-validator", Dir: ".", Package: "./cmd/template-validator"},
 }
 
 // versionFlags stamps the version into Kubernetes' programs. Unstamped they call

@@ -178,7 +178,7 @@ func (s *Stack) simulators(ctx context.Context) error {
 		var groups []string
 		if i == 0 {
 			programs["providers"] = s.command("providers", "--kubeconfig", cluster.Kubeconfig)
-			groups = append(groups, stages.GatewayAPI)
+			groups = append(groups, stages.GatewayAPI, stages.Flux)
 		}
 		// The simulators outlive the start: they are stopped by Stop.
 		kwok, err := stages.Command(context.WithoutCancel(ctx), filepath.Join(s.bin, "kwok"), cluster.Kubeconfig, filepath.Join(cluster.Dir, "kwok"), 1, groups...)

@@ -169,8 +169,9 @@ func (s *Stack) definitions(ctx context.Context) (platform, supervisor []*unstru
 		}
 		supervisor = append(supervisor, own...)
 	}
-	// Clusters from Dockyards are made here alone.
-	providers, err := crds.Load(ctx, crds.ClusterAPI, crds.CAPK, crds.TalosBootstrap, crds.TalosControlPlane, crds.GatewayAPI)
+	// Clusters from Dockyards are made here alone, and what is installed in them.
+	providers, err := crds.Load(ctx, crds.ClusterAPI, crds.CAPK, crds.TalosBootstrap, crds.TalosControlPlane, crds.GatewayAPI,
+		crds.FluxKustomize, crds.FluxSource, crds.FluxHelm)
 	if err != nil {
 		return nil, nil, err
 	}

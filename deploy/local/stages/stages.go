@@ -25,10 +25,14 @@ var files embed.FS
 const objects = "objects.yaml"
 
 // optional are the files for API groups that not every cluster serves.
-var optional = map[string]string{"gateway.yaml": GatewayAPI}
+var optional = map[string]string{"gateway.yaml": GatewayAPI, "flux.yaml": Flux}
 
-// GatewayAPI is the API group of Gateways.
-const GatewayAPI = "gateway.networking.k8s.io"
+// GatewayAPI is the API group of Gateways; Flux stands for all groups of Flux, and that
+// of Worktrees.
+const (
+	GatewayAPI = "gateway.networking.k8s.io"
+	Flux       = "toolkit.fluxcd.io"
+)
 
 // noNode is the node that kwok is told to manage.
 const noNode = "no-node-of-kwok"

@@ -44,7 +44,12 @@ func TestConfig(t *testing.T) {
 		}
 		want := map[string]bool{
 			"v1 PersistentVolumeClaim": true, "cdi.kubevirt.io/v1beta1 DataVolume": true, "cdi.kubevirt.io/v1beta1 DataSource": true,
-			"gateway.networking.k8s.io/v1 Gateway":  true,
+			"gateway.networking.k8s.io/v1 Gateway": true,
+			// Of these, functions own one condition at most.
+			"kustomize.toolkit.fluxcd.io/v1 Kustomization": true, "helm.toolkit.fluxcd.io/v2 HelmRelease": true,
+			"source.toolkit.fluxcd.io/v1 GitRepository": true, "source.toolkit.fluxcd.io/v1 HelmRepository": true,
+			"source.toolkit.fluxcd.io/v1 OCIRepository": true, "source.toolkit.fluxcd.io/v1 Bucket": true,
+			"source.toolkit.fluxcd.io/v1 HelmChart": true, "dockyards.io/v1alpha3 Worktree": true,
 			"kubevirt.io/v1 VirtualMachineInstance": true, "kubevirt.io/v1 KubeVirt": true,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -67,7 +72,7 @@ func TestConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(config, []byte(GatewayAPI)) {
+		if bytes.Contains(config, []byte(GatewayAPI)) || bytes.Contains(config, []byte(Flux)) {
 			t.Error("kwok does not start where a group of its stages is not served")
 		}
 	})
@@ -95,7 +100,7 @@ func TestObjects(t *testing.T) {
 
 func read(t *testing.T, pace float64) []*unstructured.Unstructured {
 	t.Helper()
-	config, err := Config(pace, GatewayAPI)
+	config, err := Config(pace, GatewayAPI, Flux)
 	if err != nil {
 		t.Fatal(err)
 	}
