@@ -1,7 +1,6 @@
 package slipway
 
 import (
-	"cmp"
 	"os"
 	"path/filepath"
 	"slices"
