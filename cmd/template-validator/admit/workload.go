@@ -68,27 +68,14 @@ func (v Validator) checkWorkload(ctx context.Context, c change, r *review) error
 	if ref.kind != v1alpha3.KindWorkloadTemplate {
 		r.warn("%s.kind is %q: the reference leads to a %s whatever stands there", referenceField, render.Clip(ref.kind, 80), v1alpha3.KindWorkloadTemplate)
 	}
-	allowed, err := v.namespaces(ctx, ns, ref.namespace)
-	if err != nil {
+	template, err := v.find(ctx, ns, *ref, r)
+	if template == nil || err != nil {
 		return err
-	}
-	if !slices.Contains(allowed, ref.namespace) {
-		r.reject(causeForbidden, referenceField, "templates of namespace %q may not be used: use one of namespace %s", ref.namespace, strings.Join(allowed, ", "))
-		return nil
-	}
-	template, err := v.Template(ctx, ref.namespace, ref.name)
-	switch {
-	case err != nil:
-		r.reject(causeInternal, referenceField, "the template cannot be read: %s", class(err))
-		return nil
-	case template == nil:
-		r.reject(metav1.CauseTypeFieldValueNotFound, referenceField, "Not found: %q", ref.name)
-		return nil
 	}
 	source, err := render.SourceOf(template)
 	if err != nil {
 		r.warn("%v", err)
-		return nil
+		return nil //nolint:nilerr // nothing here renders it
 	}
 	j := judged{Validator: v, review: r, workload: c.object, source: source}
 	for _, step := range []func(context.Context) error{j.checkTemplate, j.tryRender} {
@@ -97,6 +84,27 @@ func (v Validator) checkWorkload(ctx context.Context, c change, r *review) error
 		}
 	}
 	return nil
+}
+
+// find reads the template that a reference leads to; nil if that was rejected.
+func (v Validator) find(ctx context.Context, own string, ref reference, r *review) (*unstructured.Unstructured, error) {
+	allowed, err := v.namespaces(ctx, own, ref.namespace)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(allowed, ref.namespace) {
+		r.reject(causeForbidden, referenceField, "templates of namespace %q may not be used: use one of namespace %s", ref.namespace, strings.Join(allowed, ", "))
+		return nil, nil
+	}
+	template, err := v.Template(ctx, ref.namespace, ref.name)
+	switch {
+	case err != nil:
+		r.reject(causeInternal, referenceField, "the template cannot be read: %s", class(err))
+		return nil, nil //nolint:nilerr // it is said in the answer
+	case template == nil:
+		r.reject(metav1.CauseTypeFieldValueNotFound, referenceField, "Not found: %q", ref.name)
+	}
+	return template, nil
 }
 
 // namespaces are those whose templates a Workload may use, as far as that has to be

@@ -65,7 +65,7 @@ func (e *Evaluator) template(source string) (*template, *render.Failure) {
 // file: what a definition says in several places counts as one.
 func (t *template) build(bound ...ast.Decl) (cue.Value, errors.Error) {
 	t.file.Decls = append(t.own[:len(t.own):len(t.own)], bound...)
-	refuse := func(pos token.Pos, path string) *build.Instance {
+	refuse := func(token.Pos, string) *build.Instance {
 		// Only CUE's own packages pass checkImports, and those are never loaded.
 		return nil
 	}
@@ -109,7 +109,7 @@ func (t *template) fits(input string) *render.Failure {
 	if err := schema.Err(); err != nil {
 		return explain.failure(render.ReasonLookup, err)
 	}
-	given := value.Context().BuildExpr(expr)
+	given := cuecontext.New().BuildExpr(expr)
 	if err := schema.Unify(given).Validate(cue.Final()); err != nil {
 		failure := explain.failure(render.ReasonFill, err)
 		failure.Input = true

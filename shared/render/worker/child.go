@@ -37,14 +37,14 @@ type child struct {
 
 // start starts a child.
 func start(memory int64) (*child, error) {
-	var pipes [6]*os.File
-	for i := 0; i < len(pipes); i += 2 {
+	var pipes []*os.File
+	for range 3 {
 		r, w, err := os.Pipe()
 		if err != nil {
-			closeAll(pipes[:i]...)
+			closeAll(pipes...)
 			return nil, fmt.Errorf("cannot start a renderer: %w", err)
 		}
-		pipes[i], pipes[i+1] = r, w
+		pipes = append(pipes, r, w)
 	}
 	c := &child{memory: memory, in: pipes[1], pipe: pipes[2], out: bufio.NewReader(pipes[2]), done: make(chan struct{})}
 	c.cmd = &exec.Cmd{

@@ -71,7 +71,7 @@ func New(size int) *Pool {
 // caller's own. An error says that the same request may work later.
 func (p *Pool) Render(ctx context.Context, request render.Request) (render.Result, error) {
 	if failure := request.TooLarge(); failure != nil {
-		return render.Result{Failure: failure}, nil
+		return render.Result{Failure: failure}, nil //nolint:nilerr // a failure is what the render came to
 	}
 	hash := request.Hash()
 	p.mu.Lock()
