@@ -127,6 +127,7 @@ func Event(recording *record.Recording) *cloudevents.Event {
 	}
 	if recording.Event.Body != "" {
 		_ = ce.SetData(ce.DataContentType(), []byte(recording.Event.Body))
+		ce.DataBase64 = false
 	}
 	return &ce
 }

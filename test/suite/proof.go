@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -55,6 +57,7 @@ func (s *Suite) prove(tb testing.TB, function string, opts *reconcile.Options, h
 		defer kept.mu.Unlock()
 		for _, text := range kept.texts {
 			Proves(tb, host(), text)
+			save(tb, text)
 		}
 	})
 }
@@ -82,5 +85,21 @@ func Proves(tb testing.TB, host *reconcile.Host, text []byte) {
 	if !bytes.Equal(want, got) {
 		tb.Errorf("the replay of %s (event %s) comes to something else; not in the recording: %q\n%.6000s",
 			recording.Header.ID, recording.Header.EventID, replayed.Unknown, diff.Diff("recorded", want, "replayed", got))
+	}
+}
+
+// saveTo names a directory that proved recordings are written to: new fixtures for
+// functions/*/testdata/recordings are chosen from them.
+const saveTo = "SLIPWAY_SAVE_RECORDINGS"
+
+func save(tb testing.TB, text []byte) {
+	dir := os.Getenv(saveTo)
+	h, err := record.ParseHeader(text)
+	if dir == "" || err != nil || tb.Failed() {
+		return
+	}
+	name := strings.ReplaceAll(tb.Name(), "/", "_") + "-" + h.ID
+	if err := (&record.Directory{Path: dir, Function: h.Function}).Keep(context.Background(), name, text); err != nil {
+		tb.Log(err)
 	}
 }
