@@ -14,6 +14,7 @@ IDLE ?= 30s
 PORT ?=
 DISABLE ?=
 CLUSTERS ?= 1
+RECORD ?=
 
 .PHONY: help
 help: ## Explain the targets
@@ -25,13 +26,14 @@ help: ## Explain the targets
 	@echo "                       SAMPLE=$(SAMPLE) (a folder of deploy/samples)   DATA=DIR (keep state there)"
 	@echo "                       IDLE=$(IDLE) (stop an idle function after)   PORT=N (of the API server)"
 	@echo "                       DISABLE=NAME (never start that function)"
+	@echo "                       RECORD=1 (record every reconcile: kubectl slipway events, replay, console)"
 	@echo "                       CLUSTERS=N (1: Machines run on the API server itself; more: on N remote ones)"
 	@echo "  make bench settings: CLUSTERS=3 (500 Machines over so many clusters in the local stack)"
 	@echo "  make test  settings: TESTFLAGS='-run Name -v'   PKG=./shared/..."
 
 .PHONY: run
 run: ## Bring up the whole stack on this machine, submit the samples, show every event
-	@go run ./deploy/local $(if $(ONCE),--once) --sample='$(SAMPLE)' --idle $(IDLE) --clusters $(CLUSTERS) \
+	@go run ./deploy/local $(if $(ONCE),--once) $(if $(RECORD),--record) --sample='$(SAMPLE)' --idle $(IDLE) --clusters $(CLUSTERS) \
 		$(if $(DATA),--data $(DATA)) $(if $(PORT),--port $(PORT)) $(if $(DISABLE),--disable $(DISABLE))
 
 PKG ?= ./...

@@ -25,7 +25,6 @@ import (
 	"strconv"
 
 	"github.com/slipway-dev/slipway/shared/cluster"
-	"github.com/slipway-dev/slipway/shared/record"
 	"github.com/slipway-dev/slipway/shared/serve"
 )
 
@@ -38,14 +37,18 @@ func main() {
 	serve.MainWith(archive, archive.Handler)
 }
 
-const defaultMaxBytes = 128 << 20
+const (
+	defaultMaxBytes = 128 << 20
+	// maxRecording bounds one recording: functions send 4 MiB by default.
+	maxRecording = 4 << 20
+)
 
 func fromEnvironment(getenv func(string) string) (*Archive, error) {
 	dir := getenv("ARCHIVE_DIR")
 	if dir == "" {
 		return nil, fmt.Errorf("cannot start: set ARCHIVE_DIR to the directory that events are kept in")
 	}
-	a := &Archive{Dir: dir, Keep: 10000, MaxBytes: defaultMaxBytes, MaxRecording: record.MaxSize, Log: serve.Logger(os.Stderr, getenv("LOG_LEVEL"))}
+	a := &Archive{Dir: dir, Keep: 10000, MaxBytes: defaultMaxBytes, MaxRecording: maxRecording, Log: serve.Logger(os.Stderr, getenv("LOG_LEVEL"))}
 	if text := getenv("ARCHIVE_MAX_EVENTS"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {

@@ -29,7 +29,7 @@ import (
 )
 
 type flags struct {
-	once          bool
+	once, record  bool
 	sample, data  string
 	port          int
 	clusters      int
@@ -58,6 +58,7 @@ func command() *cobra.Command {
 	}
 	set := cmd.Flags()
 	set.BoolVar(&f.once, "once", false, "wait until the samples are Ready, print a table, exit")
+	set.BoolVar(&f.record, "record", false, "record every reconcile, for kubectl slipway events, replay and console")
 	set.StringVar(&f.sample, "sample", "vitistack", "folder of deploy/samples to submit; empty submits none")
 	set.StringVar(&f.data, "data", "", "directory for all state; default .local/default, or one that is removed at the end with --once")
 	set.IntVar(&f.port, "port", 0, "port of the API server; 0 takes a free one")
@@ -108,7 +109,7 @@ func run(ctx context.Context, f *flags) error {
 	}
 	defer cleanUp()
 	s, err := stack.Start(ctx, stack.Options{
-		Root: root, Data: data, Port: f.port, Clusters: f.clusters, Idle: f.idle, Disable: f.disable, Out: os.Stdout, Progress: os.Stderr,
+		Root: root, Data: data, Record: f.record, Port: f.port, Clusters: f.clusters, Idle: f.idle, Disable: f.disable, Out: os.Stdout, Progress: os.Stderr,
 	})
 	if err != nil {
 		return err
@@ -117,6 +118,9 @@ func run(ctx context.Context, f *flags) error {
 	fmt.Printf("\n  export KUBECONFIG=%s\n  export SLIPWAY_BROKER=%s\n  logs: %s\n", relative(s.Cluster.Kubeconfig), s.Broker, relative(data))
 	for _, remote := range s.Remotes {
 		fmt.Printf("  %s: .cache/bin/kube kubectl --kubeconfig %s get vm,vmi,pvc -A\n", remote.Name, relative(remote.Cluster.Kubeconfig))
+	}
+	if f.record {
+		fmt.Printf("  export SLIPWAY_RECORDINGS=%s\n", relative(data))
 	}
 	fmt.Println()
 	if err := s.Apply(ctx, samples...); err != nil {

@@ -116,7 +116,7 @@ func (f finished) header(c cleaner) record.Header {
 	}
 	id := f.key.String()
 	if w := f.woken; w != nil && w.event != nil {
-		h.EventID, h.EventType, h.EventSource = w.event.ID(), w.event.Type(), w.event.Source()
+		h.EventID, h.EventType, h.EventSource = w.event.ID(), w.event.Type(), record.WithoutPasswords(w.event.Source())
 		h.Trigger = trigger(*w.event)
 		id += "|" + h.EventID
 	}

@@ -23,6 +23,9 @@ const (
 	proofsPerFunction = 160
 )
 
+// canaries is what the secrets of tests begin with.
+const canaries = "canary-"
+
 // proofs are recordings of what a copy did, which are played to it at the end of the
 // test: it has to come to the same, byte for byte.
 type proofs struct {
@@ -66,6 +69,9 @@ func (s *Suite) prove(tb testing.TB, function string, opts *reconcile.Options, h
 // requests and conclusion, byte for byte.
 func Proves(tb testing.TB, host *reconcile.Host, text []byte) {
 	tb.Helper()
+	if bytes.Contains(text, []byte(canaries)) {
+		tb.Errorf("a recording holds a secret:\n%.6000s", text)
+	}
 	recording, err := record.Parse(text)
 	if err != nil {
 		tb.Errorf("a recording cannot be read: %v\n%.2000s", err, text)
