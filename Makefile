@@ -15,6 +15,7 @@ PORT ?=
 DISABLE ?=
 CLUSTERS ?= 1
 WORKLOADS ?=
+RECORD ?=
 
 .PHONY: help
 help: ## Explain the targets
@@ -26,6 +27,7 @@ help: ## Explain the targets
 	@echo "                       SAMPLE=$(SAMPLE) (a folder of deploy/samples)   DATA=DIR (keep state there)"
 	@echo "                       IDLE=$(IDLE) (stop an idle function after)   PORT=N (of the API server)"
 	@echo "                       DISABLE=NAME (never start that function)"
+	@echo "                       RECORD=1 (record every reconcile: kubectl slipway events, replay, console)"
 	@echo "                       CLUSTERS=N (1: Machines run on the API server itself; more: on N remote ones)"
 	@echo "  make bench settings: CLUSTERS=3 (500 Machines over so many clusters in the local stack)"
 	@echo "                       SAMPLE=dockyards (200 Clusters with three NodePools each)"
@@ -34,7 +36,7 @@ help: ## Explain the targets
 
 .PHONY: run
 run: ## Bring up the whole stack on this machine, submit the samples, show every event
-	@go run ./deploy/local $(if $(ONCE),--once) --sample='$(SAMPLE)' --idle $(IDLE) --clusters $(CLUSTERS) \
+	@go run ./deploy/local $(if $(ONCE),--once) $(if $(RECORD),--record) --sample='$(SAMPLE)' --idle $(IDLE) --clusters $(CLUSTERS) \
 		$(if $(DATA),--data $(DATA)) $(if $(PORT),--port $(PORT)) $(if $(DISABLE),--disable $(DISABLE))
 
 PKG ?= ./...

@@ -62,3 +62,14 @@ func Specs() []reconcile.Spec {
 	slices.SortFunc(specs, func(a, b reconcile.Spec) int { return strings.Compare(a.Name, b.Name) })
 	return specs
 }
+
+// Host makes one function by its name, as New does; nil if there is none. Where no
+// cluster is configured it can still replay recordings.
+func Host(name string) *reconcile.Host {
+	for _, f := range functions {
+		if f.spec().Name == name {
+			return f.host()
+		}
+	}
+	return nil
+}

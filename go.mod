@@ -35,6 +35,8 @@ require (
 
 require github.com/pbnjay/memory v0.0.0-20210728143218-7b4eea64cf58 // indirect
 
+require sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730
+
 require (
 	github.com/blendle/zapdriver v1.3.1 // indirect
 	github.com/cockroachdb/apd/v3 v3.2.3 // indirect
@@ -119,5 +121,4 @@ require (
 	k8s.io/utils v0.0.0-20260507154919-ff6756f316d2 // indirect
 	knative.dev/pkg v0.0.0-20260727151759-521cb33b33dd
 	kubevirt.io/controller-lifecycle-operator-sdk/api v0.2.4 // indirect
-	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 )

@@ -26,9 +26,17 @@ type Archive struct {
 	Dir string
 	// Keep is how many events are kept.
 	Keep int
+	// MaxBytes is the space that recordings may take; the oldest go first.
+	MaxBytes int64
+	// MaxRecording is how large one recording may be.
+	MaxRecording int64
+	// Auth decides who may read; nil lets everybody.
+	Auth *Auth
 	Log  *slog.Logger
 
-	mu sync.Mutex
+	mu, recordings sync.Mutex
+	// written is what recordings took since it was last looked how much they take.
+	written int64
 }
 
 // Handle stores one event. The answer is 204 once the file is in place; 503

@@ -19,8 +19,10 @@ import (
 // options are the flags that all commands share.
 type options struct {
 	kubeconfig, context, namespace string
-	output                         string
-	out                            io.Writer
+	// system is the namespace that Slipway is installed in.
+	system string
+	output string
+	out    io.Writer
 }
 
 func newCommand(out io.Writer) *cobra.Command {
@@ -31,8 +33,8 @@ func newCommand(out io.Writer) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
-			if !slices.Contains([]string{"", "json", "yaml"}, o.output) {
-				return fmt.Errorf("cannot print as %q: use -o json or -o yaml", o.output)
+			if !slices.Contains([]string{"", "json", "yaml", "wide"}, o.output) {
+				return fmt.Errorf("cannot print as %q: use -o json or -o yaml, or -o wide", o.output)
 			}
 			return nil
 		},
@@ -42,18 +44,18 @@ func newCommand(out io.Writer) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "path of the kubeconfig file")
 	flags.StringVar(&o.context, "context", "", "context of the kubeconfig to use")
-	flags.StringVarP(&o.namespace, "namespace", "n", "slipway-system", "namespace that Slipway is installed in")
-	flags.StringVarP(&o.output, "output", "o", "", "output format: json or yaml; default is a table")
-	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(resyncCommand(o), functionsCommand(o), checkCommand(o), render.Command())
+	flags.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the object; default is that of the context")
+	flags.StringVar(&o.system, "system-namespace", "slipway-system", "namespace that Slipway is installed in")
+	flags.StringVarP(&o.output, "output", "o", "", "output format: json, yaml or wide; default is for people")
+	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml", "wide"}, cobra.ShellCompDirectiveNoFileComp))
+	root.AddCommand(resyncCommand(o), functionsCommand(o), checkCommand(o), render.Command(),
+		recordCommand(o), eventsCommand(o), replayCommand(o), planCommand(o), explainCommand(o), consoleCommand(o))
 	return root
 }
 
 // config finds the cluster as kubectl does.
 func (o *options) config() (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context}).ClientConfig()
+	config, err := o.loader().ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find the cluster: %w", err)
 	}
@@ -61,10 +63,28 @@ func (o *options) config() (*rest.Config, error) {
 	return config, nil
 }
 
+func (o *options) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.context})
+}
+
+// objectNamespace is the namespace that an object lies in if nothing else says so.
+func (o *options) objectNamespace() string {
+	if o.namespace != "" {
+		return o.namespace
+	}
+	namespace, _, err := o.loader().Namespace()
+	if err != nil || namespace == "" {
+		return "default"
+	}
+	return namespace
+}
+
 // print writes a value as the output format asks; table writes it for people.
 func (o *options) print(value any, table func(io.Writer)) error {
 	switch o.output {
-	case "":
+	case "", "wide":
 		table(o.out)
 		return nil
 	case "json":

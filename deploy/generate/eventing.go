@@ -21,6 +21,8 @@ const (
 	archive       = "event-archive"
 	adapterName   = "source-adapter"
 	brokerAddress = "http://broker-ingress.knative-eventing.svc.cluster.local/" + namespace + "/" + brokerName
+	// recordingsAddress is where functions send recordings of reconciles.
+	recordingsAddress = "http://event-archive." + namespace + ".svc.cluster.local/recordings"
 )
 
 func meta(name string, more ...object) object {

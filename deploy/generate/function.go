@@ -82,6 +82,7 @@ func service(spec reconcile.Spec) object {
 	env := []any{
 		object{"name": "LISTEN_ADDRESS", "value": "[::]:8080"},
 		object{"name": "K_SINK", "value": brokerAddress},
+		object{"name": "SLIPWAY_RECORD_ARCHIVE", "value": recordingsAddress},
 	}
 	if spec.Settings != "" {
 		for _, v := range spec.Env {

@@ -28,7 +28,7 @@ import (
 )
 
 type flags struct {
-	once          bool
+	once, record  bool
 	sample, data  string
 	port          int
 	clusters      int
@@ -57,6 +57,7 @@ func command() *cobra.Command {
 	}
 	set := cmd.Flags()
 	set.BoolVar(&f.once, "once", false, "wait until the samples are Ready, print a table, exit")
+	set.BoolVar(&f.record, "record", false, "record every reconcile, for kubectl slipway events, replay and console")
 	set.StringVar(&f.sample, "sample", "vitistack", "folder of deploy/samples to submit; empty submits none")
 	set.StringVar(&f.data, "data", "", "directory for all state; default .local/default, or one that is removed at the end with --once")
 	set.IntVar(&f.port, "port", 0, "port of the API server; 0 takes a free one")
@@ -107,7 +108,7 @@ func run(ctx context.Context, f *flags) error {
 	}
 	defer cleanUp()
 	s, err := stack.Start(ctx, stack.Options{
-		Root: root, Data: data, Port: f.port, Clusters: f.clusters, Workloads: sample.clusters(), Idle: f.idle, Disable: f.disable,
+		Root: root, Data: data, Record: f.record, Port: f.port, Clusters: f.clusters, Workloads: sample.clusters(), Idle: f.idle, Disable: f.disable,
 		Out: os.Stdout, Progress: os.Stderr,
 	})
 	if err != nil {
@@ -120,6 +121,9 @@ func run(ctx context.Context, f *flags) error {
 	}
 	for _, workload := range s.Workloads {
 		fmt.Printf("  %s: .cache/bin/kube kubectl --kubeconfig %s get services -A\n", workload.Name, relative(workload.Cluster.Kubeconfig))
+	}
+	if f.record {
+		fmt.Printf("  export SLIPWAY_RECORDINGS=%s\n", relative(data))
 	}
 	fmt.Println()
 	objects, err := sample.submit(ctx, s)

@@ -57,6 +57,8 @@ type Writer struct {
 	Wrote func(entry plan.Entry, result plan.Result)
 	// Tried is called once per dry-run; may be nil.
 	Tried func(entry plan.Entry)
+	// Tape sees every request; may be nil.
+	Tape Tape
 
 	latest  map[string]*unstructured.Unstructured
 	deletes int
@@ -143,7 +145,9 @@ func (w *Writer) keep(ctx context.Context, outcomes plan.Outcomes) error {
 		client, err := w.client(ctx, entry)
 		if err == nil {
 			uid := outcome.Object.GetUID()
-			err = client.Delete(ctx, outcome.Object.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+			_, err = w.request(entry, VerbDelete, nil, func() (*unstructured.Unstructured, error) {
+				return nil, client.Delete(ctx, outcome.Object.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+			})
 		}
 		switch {
 		case err == nil:
@@ -178,8 +182,10 @@ func (w *Writer) create(ctx context.Context, client dynamic.ResourceInterface, e
 	if w.DryRun {
 		return w.skipped(entry)
 	}
-	opened := &unstructured.Unstructured{Object: w.Vault.OpenObject(entry.Resource, entry.Object.Object)}
-	obj, err := client.Create(ctx, opened, metav1.CreateOptions{FieldManager: w.Manager})
+	obj, err := w.request(entry, VerbCreate, entry.Object.Object, func() (*unstructured.Unstructured, error) {
+		opened := &unstructured.Unstructured{Object: w.Vault.OpenObject(entry.Resource, entry.Object.Object)}
+		return client.Create(ctx, opened, metav1.CreateOptions{FieldManager: w.Manager})
+	})
 	if err != nil {
 		return w.failed(entry, err)
 	}
@@ -206,11 +212,10 @@ func (w *Writer) patch(ctx context.Context, client dynamic.ResourceInterface, en
 
 func (w *Writer) sendPatch(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry, patch map[string]any) plan.Outcome {
 	base := w.current(entry)
-	patch = w.Vault.OpenObject(entry.Resource, patch)
 	if err := unstructured.SetNestedField(patch, base.GetResourceVersion(), "metadata", "resourceVersion"); err != nil {
 		return w.failed(entry, err)
 	}
-	body, err := json.Marshal(patch)
+	body, err := json.Marshal(w.Vault.OpenObject(entry.Resource, patch))
 	if err != nil {
 		return w.failed(entry, err)
 	}
@@ -218,7 +223,9 @@ func (w *Writer) sendPatch(ctx context.Context, client dynamic.ResourceInterface
 	if entry.Subresource != "" {
 		sub = []string{entry.Subresource}
 	}
-	obj, err := client.Patch(ctx, base.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: w.Manager}, sub...)
+	obj, err := w.request(entry, VerbPatch, patch, func() (*unstructured.Unstructured, error) {
+		return client.Patch(ctx, base.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: w.Manager}, sub...)
+	})
 	if err != nil {
 		return w.failed(entry, err)
 	}
@@ -241,9 +248,11 @@ func (w *Writer) delete(ctx context.Context, client dynamic.ResourceInterface, e
 	}
 	uid, rv := base.GetUID(), base.GetResourceVersion()
 	background := metav1.DeletePropagationBackground
-	err := client.Delete(ctx, base.GetName(), metav1.DeleteOptions{
-		Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &rv},
-		PropagationPolicy: &background,
+	_, err := w.request(entry, VerbDelete, nil, func() (*unstructured.Unstructured, error) {
+		return nil, client.Delete(ctx, base.GetName(), metav1.DeleteOptions{
+			Preconditions:     &metav1.Preconditions{UID: &uid, ResourceVersion: &rv},
+			PropagationPolicy: &background,
+		})
 	})
 	if apierrors.IsNotFound(err) {
 		return plan.Outcome{Entry: entry, Result: plan.Unchanged}
@@ -256,7 +265,15 @@ func (w *Writer) delete(ctx context.Context, client dynamic.ResourceInterface, e
 	return plan.Outcome{Entry: entry, Result: plan.Deleted}
 }
 
-func (w *Writer) client(ctx context.Context, entry plan.Entry) (dynamic.ResourceInterface, error) {
+func (w *Writer) client(ctx context.Context, entry plan.Entry) (client dynamic.ResourceInterface, err error) {
+	_, err = w.request(entry, VerbConnect, nil, func() (*unstructured.Unstructured, error) {
+		client, err = w.connect(ctx, entry)
+		return nil, err
+	})
+	return client, err
+}
+
+func (w *Writer) connect(ctx context.Context, entry plan.Entry) (dynamic.ResourceInterface, error) {
 	c, err := w.Clusters.Client(entry.Cluster)
 	if err != nil {
 		return nil, err

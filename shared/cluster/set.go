@@ -19,9 +19,20 @@ type Set struct {
 	clients map[string]*Client
 }
 
-// NewSet makes a set of the management cluster alone.
+// NewSet makes a set of the management cluster alone; of none if that is nil.
 func NewSet(management *Client) *Set {
-	return &Set{clients: map[string]*Client{Management: management}}
+	s := &Set{clients: map[string]*Client{}}
+	s.Manage(management)
+	return s
+}
+
+// Manage gives the set its management cluster.
+func (s *Set) Manage(management *Client) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if management != nil {
+		s.clients[Management] = management
+	}
 }
 
 // View is a set of its own that starts with what the set has now. Each

@@ -4,6 +4,6 @@ package read
 // out of every error text and log line of this reconcile.
 func (r *Reader) Conceal(values ...string) {
 	for _, value := range values {
-		r.vault.Seal(value)
+		r.vault.Conceal(value)
 	}
 }

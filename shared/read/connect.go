@@ -20,15 +20,14 @@ import (
 // a *fault.Fault of the management cluster; what is wrong with Secret or
 // kubeconfig is part of the answer.
 func (r *Reader) Connect(ctx context.Context, name, secretNamespace, secretName, key string) (plan.Connection, error) {
+	if r.tape != nil {
+		return r.playConnection(ctx, name, secretNamespace, secretName)
+	}
 	connection, err := r.connect(ctx, name, secretNamespace, secretName, key)
 	if err != nil {
 		return plan.Connection{}, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.records = append(r.records, Record{
-		Need: plan.Need{Cluster: name}, Connection: &connection,
-	})
+	r.note(Record{Need: plan.Need{Cluster: name}, Connection: &connection})
 	return connection, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-dev/slipway/shared/cluster"
 	"github.com/slipway-dev/slipway/shared/fault"
+	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/vault"
 )
 
@@ -54,4 +55,32 @@ func notServed(status metav1.Status) bool {
 		}
 	}
 	return false
+}
+
+// Cause is an error of client-go that means a fault: what Fault makes of it is that
+// fault again. A recording holds faults, and whoever it is played to decides by errors.
+func Cause(f *fault.Fault, res kind.Resource) error {
+	switch {
+	case f == nil:
+		return nil
+	case f.Message == cluster.ErrAnswerTooLarge.Error():
+		return cluster.ErrAnswerTooLarge
+	case f.Code == 0 && f.Class == fault.NotServed:
+		return &meta.NoResourceMatchError{PartialResource: res.GVR()}
+	case f.Code == 0:
+		return errors.New(f.Message)
+	}
+	status := metav1.Status{Status: metav1.StatusFailure, Code: int32(f.Code), Message: f.Message, Reason: reasons[f.Code]} //nolint:gosec // an HTTP status
+	if f.Class == fault.NotServed {
+		status.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeUnexpectedServerResponse}}}
+	}
+	return &apierrors.StatusError{ErrStatus: status}
+}
+
+// reasons belong to status codes.
+var reasons = map[int]metav1.StatusReason{
+	http.StatusNotFound: metav1.StatusReasonNotFound, http.StatusConflict: metav1.StatusReasonConflict,
+	http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusUnauthorized: metav1.StatusReasonUnauthorized,
+	http.StatusUnprocessableEntity: metav1.StatusReasonInvalid, http.StatusBadRequest: metav1.StatusReasonBadRequest,
+	http.StatusGone: metav1.StatusReasonExpired, http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests,
 }

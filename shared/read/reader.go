@@ -41,12 +41,21 @@ type Record struct {
 	Answer plan.Answer
 	// Connection is set when the question was how to reach a cluster.
 	Connection *plan.Connection
+	// Discovered is set when the question was in which version a resource is served.
+	Discovered *string
+	// Scanned tells a Scan from a list, Complete that it saw everything.
+	Scanned, Complete bool
 }
 
 // Reader reads live. It is safe for concurrent use.
 type Reader struct {
 	clusters *cluster.Set
 	vault    *vault.Vault
+
+	// tape answers instead of the clusters; nil where they are asked.
+	tape Tape
+	// overlay are objects that are read instead of what is there.
+	overlay Overlay
 
 	mu      sync.Mutex
 	records []Record
@@ -66,6 +75,11 @@ func New(clusters *cluster.Set, v *vault.Vault) *Reader {
 
 // Records returns what was read so far, in order.
 func (r *Reader) Records() []Record {
+	return slices.DeleteFunc(r.Everything(), func(record Record) bool { return record.Discovered != nil })
+}
+
+// Everything is Records with what was asked about versions: all that a replay needs.
+func (r *Reader) Everything() []Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.records)
@@ -104,6 +118,24 @@ func (r *Reader) Serves(ctx context.Context, clusterName string, res kind.Resour
 // first of the resource's that the cluster serves; empty for none. What a decision
 // makes anew it writes in that version.
 func (r *Reader) Version(ctx context.Context, clusterName string, res kind.Resource) (string, error) {
+	need := plan.Need{Cluster: clusterName, Resource: res}
+	if r.tape != nil {
+		return r.playVersion(need)
+	}
+	version, err := r.version(ctx, clusterName, res)
+	record := Record{Need: need, Discovered: &version}
+	var f *fault.Fault
+	switch {
+	case errors.As(err, &f):
+		record.Answer.Fault = f
+	case err != nil:
+		record.Answer.Fault = &fault.Fault{Class: fault.Unavailable, Cluster: clusterName, Call: "discover " + res.String(), Message: err.Error()}
+	}
+	r.note(record)
+	return version, err
+}
+
+func (r *Reader) version(ctx context.Context, clusterName string, res kind.Resource) (string, error) {
 	client, err := r.clusters.Client(clusterName)
 	if err != nil {
 		return "", err
@@ -122,6 +154,9 @@ func (r *Reader) Version(ctx context.Context, clusterName string, res kind.Resou
 // where that cannot be read. It is read once per connection: a cluster behind
 // the same credentials never changes it.
 func (r *Reader) ClusterUID(ctx context.Context, clusterName string) (string, error) {
+	if r.tape != nil {
+		return r.clusterUID(ctx, clusterName, func(string) {})
+	}
 	client, err := r.clusters.Client(clusterName)
 	if err != nil {
 		return "", err
@@ -132,6 +167,10 @@ func (r *Reader) ClusterUID(ctx context.Context, clusterName string) (string, er
 		r.remember(plan.Need{Cluster: clusterName, Resource: kind.Namespaces, Name: metav1.NamespaceSystem}, plan.Answer{Object: ns})
 		return uid, nil
 	}
+	return r.clusterUID(ctx, clusterName, client.SetUID)
+}
+
+func (r *Reader) clusterUID(ctx context.Context, clusterName string, keep func(uid string)) (string, error) {
 	ns, err := r.Get(ctx, clusterName, kind.Namespaces, "", metav1.NamespaceSystem)
 	var f *fault.Fault
 	if errors.As(err, &f) && f.Class == fault.Refused {
@@ -140,7 +179,7 @@ func (r *Reader) ClusterUID(ctx context.Context, clusterName string) (string, er
 	if err != nil || ns == nil {
 		return "", err
 	}
-	client.SetUID(string(ns.GetUID()))
+	keep(string(ns.GetUID()))
 	return string(ns.GetUID()), nil
 }
 
@@ -149,6 +188,9 @@ func (r *Reader) ClusterUID(ctx context.Context, clusterName string) (string, er
 // once. What is remembered, and in which order, stays as if it was read then.
 // A need that is known already is not started again.
 func (r *Reader) Ahead(ctx context.Context, needs ...plan.Need) {
+	if r.tape != nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ahead == nil {
@@ -187,10 +229,13 @@ func (r *Reader) Answer(ctx context.Context, need plan.Need) plan.Answer {
 	delete(r.ahead, need.Key())
 	r.mu.Unlock()
 	var answer plan.Answer
-	if p != nil {
+	switch {
+	case r.tape != nil:
+		answer = r.play(need)
+	case p != nil:
 		<-p.done
 		answer = p.answer
-	} else {
+	default:
 		answer = r.read(ctx, need)
 	}
 	r.remember(need, answer)
@@ -198,19 +243,23 @@ func (r *Reader) Answer(ctx context.Context, need plan.Need) plan.Answer {
 }
 
 func (r *Reader) remember(need plan.Need, answer plan.Answer) {
+	r.note(Record{Need: need, Answer: answer})
+}
+
+func (r *Reader) note(record Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.records = append(r.records, Record{Need: need, Answer: answer})
+	r.records = append(r.records, record)
 }
 
 // Note remembers what fulfilled a need that no cluster was asked for.
 func (r *Reader) Note(need plan.Need, answer plan.Answer) { r.remember(need, answer) }
 
 func (r *Reader) read(ctx context.Context, need plan.Need) plan.Answer {
-	if need.Name != "" {
-		return r.get(ctx, need)
+	if need.Name == "" {
+		return r.overlay.onto(need, r.list(ctx, need), r.vault)
 	}
-	return r.list(ctx, need)
+	return r.overlay.over(need, r.vault, func() plan.Answer { return r.get(ctx, need) })
 }
 
 // elsewhere is the interface to a resource in another version than the one that
@@ -282,6 +331,9 @@ func (r *Reader) Within(ctx context.Context, clusterName string, res kind.Resour
 }
 
 func (r *Reader) visit(ctx context.Context, need plan.Need, visit func(obj *unstructured.Unstructured)) (served bool, err error) {
+	if r.tape != nil {
+		return false, missing("list", need)
+	}
 	served, err = r.pages(ctx, need, visitSize, func(page []unstructured.Unstructured, _ bool) {
 		for i := range page {
 			drop(need.Resource, &page[i])

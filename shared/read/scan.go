@@ -33,6 +33,9 @@ type Bounds struct {
 //
 // Whoever scans should bound the size of an answer too (reconcile.Options).
 func (r *Reader) Scan(ctx context.Context, need plan.Need, b Bounds, keep func(*unstructured.Unstructured) *unstructured.Unstructured) (kept []unstructured.Unstructured, complete bool, err error) {
+	if r.tape != nil {
+		return r.playScan(need, b)
+	}
 	kept, complete, err = r.scan(ctx, need, b, keep)
 	need.Limit = int64(b.Objects)
 	answer := plan.Answer{Items: kept}
@@ -40,7 +43,7 @@ func (r *Reader) Scan(ctx context.Context, need plan.Need, b Bounds, keep func(*
 		kept, answer = nil, plan.Answer{Fault: r.fault(err, "list", need)}
 		err = answer.Fault
 	}
-	r.remember(need, answer)
+	r.note(Record{Need: need, Answer: answer, Scanned: true, Complete: complete})
 	return kept, complete, err
 }
 

@@ -45,9 +45,9 @@ func (c *Composite) Start(context.Context, map[string]string) error {
 	var broken []error
 	var metrics []*telemetry.Metrics
 	for _, h := range c.hosts {
-		if h.broken != nil {
-			h.log.Error("cannot start", "error", h.broken.Error())
-			broken = append(broken, fmt.Errorf("cannot start function %s: %w", h.spec.Name, h.broken))
+		if err := h.problem(); err != nil {
+			h.log.Error("cannot start", "error", err.Error())
+			broken = append(broken, fmt.Errorf("cannot start function %s: %w", h.spec.Name, err))
 			continue
 		}
 		metrics = append(metrics, h.metrics)

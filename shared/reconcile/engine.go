@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
+	"github.com/slipway-dev/slipway/shared/record"
 	"github.com/slipway-dev/slipway/shared/render"
 	"github.com/slipway-dev/slipway/shared/telemetry"
 	"github.com/slipway-dev/slipway/shared/vault"
@@ -39,6 +40,8 @@ type engine[In any] struct {
 	mode     Mode
 	now      func() time.Time
 	metrics  *telemetry.Metrics
+	// recorder keeps reconciles; nil keeps none.
+	recorder *record.Recorder
 }
 
 // result is what one reconcile came to.
@@ -64,14 +67,20 @@ type run[In any] struct {
 	reader   *read.Reader
 	writes   int
 	renders  int
+	// session is nil where nobody looks.
+	session *session
 }
+
+// now is the time that the function is told.
+func (r *run[In]) now() time.Time { return r.session.time(r.engine.now) }
 
 // reconcile brings one object to what it asks for. It never panics.
 func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (res result) {
 	ctx, span := e.metrics.Span(ctx, "reconcile "+e.fn.Spec.Name, key.String())
-	v := vault.New()
+	s := e.session(ctx, key)
+	v := s.newVault()
 	view := e.clusters.View()
-	r := &run[In]{engine: e, clusters: view, key: key, mode: e.mode, log: log, vault: v, reader: read.New(view, v)}
+	r := &run[In]{engine: e, clusters: view, key: key, mode: e.mode, log: log, vault: v, reader: s.newReader(view, v), session: s}
 	started := e.now()
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -82,10 +91,13 @@ func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (
 		duration := e.now().Sub(started)
 		e.metrics.Reconciled(ctx, string(res.class), res.reason, duration, res.reads)
 		r.report(ctx, res, duration)
+		r.keep(ctx, finished{result: res, started: started, took: duration, trace: traceOf(span)})
 		span.End()
 	}()
 	for round := range maxRounds {
-		pause(ctx, round)
+		if !s.plays() {
+			pause(ctx, round)
+		}
 		next, done := r.round(ctx)
 		if done {
 			return next
@@ -144,11 +156,13 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 	if err != nil {
 		return r.failed(err), true
 	}
+	r.session.decided(decision)
 	for _, reason := range decision.Reasons {
 		r.log.Debug("decided", "reason", reason)
 	}
 	writer := r.writer(root)
 	outcomes, err := writer.Run(ctx, decision.Plan)
+	r.session.applied(outcomes, errors.Is(err, apply.ErrConflict))
 	switch {
 	case errors.Is(err, apply.ErrConflict):
 		return result{}, false
@@ -169,12 +183,14 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 func (r *run[In]) gather(ctx context.Context) (root *unstructured.Unstructured, in In, again bool, err error) {
 	r.reader.Forget()
 	root, err = r.root(ctx)
+	r.session.rooted(root)
 	if err != nil || root == nil {
 		return nil, in, false, err
 	}
 	if r.mode, err = modeOf(r.engine.mode, root); err != nil {
 		r.log.Warn("object is only planned", "error", err.Error())
 	}
+	r.mode = r.session.limit(r.mode)
 	if r.mode == ModeUnmanaged {
 		return root, in, false, nil
 	}
@@ -203,6 +219,7 @@ func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answer
 		if len(decision.Needs) == 0 {
 			return decision, known, nil
 		}
+		r.session.decided(decision)
 		r.reader.Ahead(ctx, slices.DeleteFunc(slices.Clone(decision.Needs), func(need plan.Need) bool { return need.Render != nil })...)
 		for _, need := range decision.Needs {
 			answer := r.answer(ctx, need)
@@ -221,7 +238,12 @@ func (r *run[In]) answer(ctx context.Context, need plan.Need) plan.Answer {
 		return r.reader.Answer(ctx, need)
 	}
 	r.renders++
-	answer := r.render(ctx, *need.Render)
+	var answer plan.Answer
+	if r.session.plays() {
+		answer = r.session.rendered(*need.Render)
+	} else {
+		answer = r.render(ctx, *need.Render)
+	}
 	r.reader.Note(need, answer)
 	return answer
 }
@@ -249,7 +271,7 @@ func (r *run[In]) writer(root *unstructured.Unstructured) *apply.Writer {
 	var latest *unstructured.Unstructured
 	return &apply.Writer{
 		Clusters: r.clusters, Vault: r.vault, Manager: r.fn.Spec.FieldManager(), Predecessors: r.fn.Spec.Predecessors, Log: r.log,
-		DryRun: r.mode != ModeApply,
+		DryRun: r.mode != ModeApply, Tape: r.session.tape(),
 		AfterCreate: func(ctx context.Context) (bool, error) {
 			now, err := r.root(ctx)
 			if err != nil {
@@ -279,6 +301,7 @@ func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unst
 	for _, line := range c.Log {
 		r.log.Info(line)
 	}
+	r.session.concluded(c, nil)
 	latest := writer.Latest(cluster.Management, r.fn.Spec.Reconciles, root)
 	if latest.GetDeletionTimestamp() != nil && len(latest.GetFinalizers()) == 0 {
 		return res, true // it is gone: nothing is left to write to
@@ -292,6 +315,7 @@ func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unst
 			Object: intended, Base: latest, Reason: c.Reason,
 		})
 		outcomes, err := writer.Run(ctx, stage)
+		r.session.concluded(c, outcomes)
 		switch {
 		case errors.Is(err, apply.ErrConflict):
 			return result{}, false
@@ -302,7 +326,7 @@ func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unst
 			return retry(f.Error()), true
 		}
 	}
-	if r.mode == ModeApply {
+	if r.mode == ModeApply && !r.session.plays() {
 		r.publish(ctx, latest, c.Events)
 		r.observe(ctx, c.Observations)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
+	"github.com/slipway-dev/slipway/shared/record"
 	"github.com/slipway-dev/slipway/shared/serve"
 	"github.com/slipway-dev/slipway/shared/telemetry"
 	"github.com/slipway-dev/slipway/shared/vault"
@@ -61,6 +62,8 @@ type Options struct {
 	// Broker is the URL that a resync goes on through when its chain of
 	// replies is used up; empty takes K_SINK.
 	Broker string
+	// Recorder keeps reconciles; nil takes what the environment says (package record).
+	Recorder *record.Recorder
 }
 
 // Host is a function as Knative runs it: it takes CloudEvents and answers by
@@ -78,9 +81,11 @@ type Host struct {
 	health   atomic.Pointer[serve.Health]
 	calls    coalescer[result]
 	one      func(ctx context.Context, key Key, log *slog.Logger) result
-	// broken is why the function cannot run; Start reports it.
-	broken   error
-	stopping atomic.Bool
+	recorder *record.Recorder
+	// broken is why the function cannot run; Start reports it. unconnected is why it
+	// has no management cluster.
+	broken, unconnected error
+	stopping            atomic.Bool
 }
 
 // New makes the host of a function. What is wrong with its environment is
@@ -97,13 +102,14 @@ func New[In any](fn Function[In], opts Options) *Host {
 	if h.broker == "" {
 		h.broker = os.Getenv("K_SINK")
 	}
-	h.broken = h.connect(opts)
+	h.broken = h.equip(opts)
+	h.unconnected = h.connect(opts)
 	mode, err := ParseMode(os.Getenv("SLIPWAY_MODE"))
 	if err != nil {
 		h.broken = errors.Join(h.broken, fmt.Errorf("environment variable SLIPWAY_MODE: %w", err))
 	}
 	h.mode = mode
-	e := &engine[In]{fn: fn, clusters: h.clusters, mode: mode, now: h.now, metrics: h.metrics}
+	e := &engine[In]{fn: fn, clusters: h.clusters, mode: mode, now: h.now, metrics: h.metrics, recorder: h.recorder}
 	h.one = e.reconcile
 	return h
 }
@@ -114,7 +120,10 @@ func Broken(spec Spec, err error) *Host {
 	return &Host{spec: spec, log: serve.Logger(os.Stderr, os.Getenv("LOG_LEVEL")), broken: err}
 }
 
-func (h *Host) connect(opts Options) error {
+// equip gives the host what it needs besides clusters.
+func (h *Host) equip(opts Options) error {
+	h.clusters = cluster.NewSet(nil)
+	h.clusters.RemoteTimeout, h.clusters.RemoteAnswer = opts.RemoteTimeout, opts.RemoteAnswer
 	if h.parallel == 0 {
 		h.parallel = defaultParallel
 		if text := os.Getenv("MAX_CONCURRENT_RECONCILES"); text != "" {
@@ -132,27 +141,48 @@ func (h *Host) connect(opts Options) error {
 	if err = h.metrics.Declare(h.spec.Reconciles.Kind, h.spec.Metrics...); err != nil {
 		return err
 	}
+	if h.recorder = opts.Recorder; h.recorder == nil {
+		if h.recorder, err = record.FromEnvironment(h.spec.Name, os.LookupEnv, h.log); err != nil {
+			return err
+		}
+	}
+	if h.recorder != nil && h.recorder.Count == nil {
+		h.recorder.Count = h.metrics.Recorded
+	}
+	return nil
+}
+
+func (h *Host) connect(opts Options) error {
 	config := opts.Config
 	if config == nil {
+		var err error
 		if config, err = cluster.Config(); err != nil {
 			return err
 		}
 	}
+	return h.Connect(config)
+}
+
+// Connect gives the host another management cluster.
+func (h *Host) Connect(config *rest.Config) error {
 	management, err := cluster.New(cluster.Management, "slipway/"+h.spec.Name, config)
 	if err != nil {
 		return err
 	}
-	h.clusters = cluster.NewSet(management)
-	h.clusters.RemoteTimeout, h.clusters.RemoteAnswer = opts.RemoteTimeout, opts.RemoteAnswer
+	h.clusters.Manage(management)
+	h.unconnected = nil
 	return nil
 }
+
+// problem is why no event can be handled.
+func (h *Host) problem() error { return errors.Join(h.broken, h.unconnected) }
 
 // Start opens the listener for probes and metrics. An error stops the process
 // with its message.
 func (h *Host) Start(context.Context, map[string]string) error {
-	if h.broken != nil {
-		h.log.Error("cannot start", "error", h.broken.Error())
-		return fmt.Errorf("cannot start function %s: %w", h.spec.Name, h.broken)
+	if err := h.problem(); err != nil {
+		h.log.Error("cannot start", "error", err.Error())
+		return fmt.Errorf("cannot start function %s: %w", h.spec.Name, err)
 	}
 	serve.KeepToMemoryLimit()
 	health, err := serve.StartHealth(h.Ready, h.metrics.Handler())
@@ -176,6 +206,7 @@ func (h *Host) Metrics() http.Handler {
 // Stop flushes what has not been sent.
 func (h *Host) Stop(ctx context.Context) error {
 	h.stopping.Store(true)
+	h.recorder.Close(ctx)
 	if h.metrics == nil {
 		return nil
 	}
@@ -193,8 +224,8 @@ func (h *Host) Stop(ctx context.Context) error {
 
 // Ready reports whether events can be handled: the management cluster answers.
 func (h *Host) Ready(ctx context.Context) (bool, error) {
-	if h.broken != nil {
-		return false, h.broken
+	if err := h.problem(); err != nil {
+		return false, err
 	}
 	if h.stopping.Load() {
 		return false, nil
@@ -216,8 +247,11 @@ func (h *Host) Spec() Spec { return h.spec }
 // CloudEvents SDK, which decides the answer; the event, if any, is the next
 // page of a resync.
 func (h *Host) Handle(ctx context.Context, ce cloudevents.Event) (*cloudevents.Event, error) {
-	if h.broken != nil {
+	if h.problem() != nil {
 		return nil, answer(plan.Retry, "the function is not configured, see its log")
+	}
+	if h.recorder != nil {
+		ctx = withEvent(ctx, &ce)
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -272,7 +306,7 @@ func (h *Host) handle(ctx context.Context, ce cloudevents.Event, log *slog.Logge
 // name its kind.
 func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
 	if h.spec.Connected != nil && (e.Type == event.TypeConnected || e.Type == event.TypeDisconnected) {
-		keys, err := h.spec.Connected(ctx, read.New(h.clusters.View(), vault.New()), e.Cluster)
+		keys, err := h.mapping(ctx, func(r *read.Reader) ([]Key, error) { return h.spec.Connected(ctx, r, e.Cluster) })
 		if err != nil {
 			return nil, fmt.Errorf("cannot tell which objects lie on cluster %q: %w", e.Cluster, err)
 		}
@@ -289,8 +323,7 @@ func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
 		mapped := []Key{{Namespace: e.Namespace, Name: e.Name}}
 		if watch.Keys != nil {
 			var err error
-			reader := read.New(h.clusters.View(), vault.New())
-			if mapped, err = watch.Keys(ctx, reader, e); err != nil {
+			if mapped, err = h.mapping(ctx, func(r *read.Reader) ([]Key, error) { return watch.Keys(ctx, r, e) }); err != nil {
 				return nil, fmt.Errorf("cannot tell which objects %s %s/%s concerns: %w", e.Kind, e.Namespace, e.Name, err)
 			}
 		}
@@ -305,6 +338,17 @@ func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
 		return nil, fmt.Errorf("%w: function %s is not woken by %s %s", errInvalid, h.spec.Name, e.APIVersion, e.Kind)
 	}
 	return keys, nil
+}
+
+// mapping asks which objects an event concerns, with a reader of its own.
+func (h *Host) mapping(ctx context.Context, ask func(r *read.Reader) ([]Key, error)) ([]Key, error) {
+	v := vault.New()
+	reader := read.New(h.clusters.View(), v)
+	keys, err := ask(reader)
+	if w := eventBehind(ctx); w != nil {
+		w.mapping, w.vault = append(w.mapping, reader.Everything()...), v
+	}
+	return keys, err
 }
 
 // all reconciles keys, a few at once; the worst class counts. When little time

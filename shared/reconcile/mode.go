@@ -56,9 +56,14 @@ func modeOf(function Mode, root *unstructured.Unstructured) (Mode, error) {
 	if err != nil {
 		mode, err = ModePlan, fmt.Errorf("annotation %s: %w", AnnotationMode, err)
 	}
+	return stricter(function, mode), err
+}
+
+// stricter is the one of two modes that lets less happen.
+func stricter(a, b Mode) Mode {
 	strictness := []Mode{ModeApply, ModeObserve, ModePlan, ModeUnmanaged}
-	if slices.Index(strictness, function) > slices.Index(strictness, mode) {
-		mode = function
+	if slices.Index(strictness, a) > slices.Index(strictness, b) {
+		return a
 	}
-	return mode, err
+	return b
 }

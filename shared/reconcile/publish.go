@@ -61,6 +61,7 @@ func (r *run[In]) publish(ctx context.Context, root *unstructured.Unstructured, 
 		}
 		_, err := client.Dynamic.Resource(kind.Events.GVR()).Namespace(namespace).
 			Create(ctx, obj, metav1.CreateOptions{FieldManager: r.fn.Spec.FieldManager()})
+		r.session.published(obj, err)
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			r.log.Debug("cannot record an Event", "reason", e.Reason, "error", r.vault.Scrub(err.Error()))
 			continue

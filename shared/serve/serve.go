@@ -27,10 +27,16 @@ const maxBody = 4 << 20
 
 // Main serves a function until it is told to stop, and exits the process.
 func Main(instance any) {
+	MainWith(instance, func(events http.Handler) http.Handler { return events })
+}
+
+// MainWith is Main with more to serve on the same port: around is given the handler of
+// events.
+func MainWith(instance any, around func(events http.Handler) http.Handler) {
 	// The middleware logs every step at debug level; the function logs itself.
 	zerolog.SetGlobalLevel(zerolog.WarnLevel)
 	service := function.New(instance)
-	service.Handler = Middleware(service.Handler)
+	service.Handler = around(Middleware(service.Handler))
 	if err := service.Start(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -43,6 +43,7 @@ type Metrics struct {
 	reads      metric.Int64Counter
 	writes     metric.Int64Counter
 	events     metric.Int64Counter
+	recordings metric.Int64Counter
 	attributes attribute.Set
 	declared   declared
 }
@@ -93,13 +94,14 @@ func (m *Metrics) instruments() error {
 	const scope = "github.com/slipway-dev/slipway/shared/reconcile"
 	m.tracer = m.traces.Tracer(scope)
 	meter := m.meters.Meter(scope)
-	var errs [4]error
+	var errs [5]error
 	m.duration, errs[0] = meter.Float64Histogram("slipway_reconcile_duration_seconds",
 		metric.WithDescription("Time of one reconcile, by class and reason of its outcome."),
 		metric.WithExplicitBucketBoundaries(.002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 25))
 	m.reads, errs[1] = meter.Int64Counter("slipway_api_reads", metric.WithDescription("Reads that decisions were made on."))
 	m.writes, errs[2] = meter.Int64Counter("slipway_api_writes", metric.WithDescription("Requests that changed an object, and dry-runs, by result and resource."))
 	m.events, errs[3] = meter.Int64Counter("slipway_events", metric.WithDescription("CloudEvents received, by type and answer."))
+	m.recordings, errs[4] = meter.Int64Counter("slipway_recordings", metric.WithDescription("Recordings of reconciles, by what became of them: kept, cut, dropped."))
 	return errors.Join(errs[:]...)
 }
 
@@ -113,6 +115,11 @@ func (m *Metrics) Reconciled(ctx context.Context, class, reason string, d time.D
 // Wrote counts one write.
 func (m *Metrics) Wrote(result, resource string) {
 	m.writes.Add(context.Background(), 1, m.with(attribute.String("result", result), attribute.String("resource", resource)))
+}
+
+// Recorded counts one recording.
+func (m *Metrics) Recorded(result string) {
+	m.recordings.Add(context.Background(), 1, m.with(attribute.String("result", result)))
 }
 
 // Received counts one event.

@@ -14,6 +14,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,8 +39,11 @@ const (
 // Vault maps tokens to secrets. It is safe for concurrent use.
 type Vault struct {
 	key     []byte
+	played  bool
 	mu      sync.Mutex
 	secrets map[string]string
+	// concealed are values without a token.
+	concealed map[string]bool
 }
 
 // New makes an empty vault with a key of its own.
@@ -54,7 +58,7 @@ func New() *Vault {
 func (v *Vault) Seal(secret string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if _, known := v.secrets[secret]; known {
+	if _, known := v.secrets[secret]; known || (v.played && seal.Is(secret)) {
 		return secret
 	}
 	token := seal.Token(v.hash(secret), len(secret))
@@ -100,8 +104,8 @@ func (v *Vault) Open(s string) string {
 func (v *Vault) Scrub(text string) string {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	forms := make([]string, 0, 2*len(v.secrets))
-	for _, secret := range v.secrets {
+	forms := make([]string, 0, 2*(len(v.secrets)+len(v.concealed)))
+	for secret := range v.all() {
 		if len(secret) < scrubMin {
 			continue
 		}
@@ -119,6 +123,22 @@ func (v *Vault) Scrub(text string) string {
 		text = strings.ReplaceAll(text, form, scrubbed)
 	}
 	return text
+}
+
+// all are the secrets and what is concealed.
+func (v *Vault) all() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, secret := range v.secrets {
+			if !yield(secret) {
+				return
+			}
+		}
+		for value := range v.concealed {
+			if !yield(value) {
+				return
+			}
+		}
+	}
 }
 
 // spellings are the forms in which servers show a value: as it is, quoted by

@@ -51,7 +51,7 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 	}
 	data := t.TempDir()
 	out := &transcript{}
-	run := exec.CommandContext(t.Context(), "make", "run", "DATA="+data)
+	run := exec.CommandContext(t.Context(), "make", "run", "RECORD=1", "DATA="+data)
 	run.Dir, run.Stdout, run.Stderr = root, out, out
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// The whole group gets the signal, as on Ctrl-C at a terminal.
@@ -75,6 +75,8 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 		t.Errorf("%v\n%s", err, said)
 	} else if !bytes.Contains(said, []byte("resync of machine-vm asked for")) || !bytes.Contains(said, []byte("virtualmachine.kubevirt.io/vm-basic-vm")) {
 		t.Errorf("the commands did not show what the README says:\n%s", said)
+	} else if !bytes.Contains(said, []byte("byte for byte")) || !bytes.Contains(said, []byte("Who owns which field")) {
+		t.Errorf("the commands on recordings did not show what the README says:\n%s", said)
 	}
 	dry := exec.CommandContext(t.Context(), "make", "-n", "test")
 	dry.Dir = root

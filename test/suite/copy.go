@@ -117,6 +117,7 @@ func (w *World) Host(name string, start func(reconcile.Options) *reconcile.Host,
 	for _, change := range c.options {
 		change(&opts)
 	}
+	s.prove(w.TB, name, &opts, func() *reconcile.Host { return c.Host })
 	c.Host = start(opts)
 	return c
 }

@@ -76,6 +76,8 @@ type Options struct {
 type Suite struct {
 	opts     Options
 	evidence map[string]*evidence
+	// proved counts the copies of a function whose reconciles are played again.
+	proved map[string]int
 
 	mu       sync.Mutex
 	admin    dynamic.Interface
@@ -84,7 +86,7 @@ type Suite struct {
 
 // New declares a suite. The server starts with the first [Suite.World].
 func New(opts Options) *Suite {
-	s := &Suite{opts: opts, evidence: map[string]*evidence{}, accounts: map[string]*rest.Config{}}
+	s := &Suite{opts: opts, evidence: map[string]*evidence{}, proved: map[string]int{}, accounts: map[string]*rest.Config{}}
 	for _, spec := range opts.Specs {
 		s.evidence[spec.Name] = newEvidence(spec)
 	}

@@ -35,6 +35,9 @@ const (
 	readyTimeout = 60 * time.Second
 )
 
+// RecordingsDir is where recordings lie below the directory for all state.
+const RecordingsDir = "recordings"
+
 // Binaries are the programs that a stack runs.
 var Binaries = []string{"kube", "kwok", "eventing", "virt", "providers", "event-archive"}
 
@@ -53,6 +56,9 @@ type Options struct {
 	// Audit lets each API server write down every write, in the file [AuditLog]
 	// of its directory.
 	Audit bool
+	// Record lets the functions record every reconcile, in the directory recordings
+	// of Data; else only what an object's annotation asks for.
+	Record bool
 	// Idle is how long a function may rest before its process is stopped.
 	Idle time.Duration
 	// Disable names functions whose process is never started.
@@ -235,8 +241,16 @@ func (s *Stack) localise(service *unstructured.Unstructured) {
 		}
 		env, _ := container["env"].([]any)
 		for _, entry := range env {
-			if variable, ok := entry.(map[string]any); ok && variable["name"] == "ARCHIVE_DIR" {
+			variable, _ := entry.(map[string]any)
+			switch variable["name"] {
+			case "ARCHIVE_DIR":
 				variable["value"] = filepath.Join(s.opts.Data, "event-archive")
+			case "SLIPWAY_RECORD_ARCHIVE":
+				// On one machine a directory is all that is needed.
+				variable["name"], variable["value"] = "SLIPWAY_RECORD_DIR", filepath.Join(s.opts.Data, RecordingsDir)
+				if s.opts.Record {
+					env = append(env, map[string]any{"name": "SLIPWAY_RECORD", "value": "all"})
+				}
 			}
 		}
 		for name, value := range s.settings(service.GetName()) {

@@ -1,0 +1,272 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	cloudevents "github.com/cloudevents/sdk-go/v2"
+	"github.com/spf13/cobra"
+
+	"github.com/slipway-dev/slipway/shared/record"
+)
+
+// readTimeout bounds one question to an archive.
+const readTimeout = 15 * time.Second
+
+// letter is an event that no function could take.
+type letter struct {
+	ID    string            `json:"id"`
+	Event cloudevents.Event `json:"event"`
+}
+
+// history is where recordings and dead letters are.
+type history interface {
+	headers(ctx context.Context, f record.Filter) ([]record.Header, error)
+	recording(ctx context.Context, id string, edited bool) (*record.Recording, error)
+	letters(ctx context.Context) ([]letter, error)
+}
+
+func historyFlag(cmd *cobra.Command, from *string) {
+	cmd.Flags().StringVar(from, "from", os.Getenv("SLIPWAY_RECORDINGS"),
+		"directory with recordings, or URL of an event-archive; empty asks the cluster's event-archive (env SLIPWAY_RECORDINGS)")
+}
+
+// history finds recordings and dead letters.
+func (o *options) history(ctx context.Context, from string) (history, error) {
+	switch {
+	case strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://"):
+		return archive{client: &http.Client{Timeout: readTimeout}, url: strings.TrimSuffix(from, "/")}, nil
+	case from != "":
+		info, err := os.Stat(from)
+		if err != nil {
+			return nil, fmt.Errorf("cannot find recordings: %w", err)
+		}
+		if !info.IsDir() {
+			return nil, fmt.Errorf("cannot find recordings in %q: it is no directory", from)
+		}
+		return folder(from), nil
+	}
+	return o.clusterArchive(ctx)
+}
+
+// folder is a directory: of recordings, or of a local stack.
+type folder string
+
+// sub is a directory below, if it is there.
+func (f folder) sub(name string) string {
+	path := filepath.Join(string(f), name)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return string(f)
+}
+
+func (f folder) headers(_ context.Context, filter record.Filter) ([]record.Header, error) {
+	return record.Headers(f.sub("recordings"), filter)
+}
+
+func (f folder) recording(_ context.Context, id string, edited bool) (*record.Recording, error) {
+	path, err := record.Find(f.sub("recordings"), id)
+	if err != nil {
+		return nil, err
+	}
+	return record.ReadFile(path, edited)
+}
+
+func (f folder) letters(context.Context) ([]letter, error) {
+	dir := f.sub("event-archive")
+	names, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the dead letters: %w", err)
+	}
+	slices.Sort(names)
+	var out []letter
+	for _, name := range names {
+		raw, err := os.ReadFile(name) //nolint:gosec // a file of the directory that was asked for
+		if err != nil {
+			return nil, fmt.Errorf("cannot read a dead letter: %w", err)
+		}
+		l := letter{ID: strings.TrimSuffix(filepath.Base(name), ".json")}
+		if json.Unmarshal(raw, &l.Event) == nil {
+			out = append(out, l)
+		}
+	}
+	return out, nil
+}
+
+// archive is an event-archive.
+type archive struct {
+	client     *http.Client
+	url, token string
+}
+
+func (a archive) get(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("cannot ask the archive: %w", err)
+	}
+	if a.token != "" {
+		req.Header.Set("X-Slipway-Token", a.token)
+	}
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the archive: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, 4*record.MaxSize))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the archive's answer: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the archive answered %s: %.300s", resp.Status, bytes.TrimSpace(text))
+	}
+	return text, nil
+}
+
+func (a archive) list(ctx context.Context, path string, into any) error {
+	text, err := a.get(ctx, path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("cannot read the archive's answer: %w", err)
+	}
+	return nil
+}
+
+func (a archive) headers(ctx context.Context, f record.Filter) ([]record.Header, error) {
+	q := url.Values{}
+	for name, value := range map[string]string{"function": f.Function, "kind": f.Kind, "namespace": f.Namespace, "name": f.Name, "after": f.After} {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if f.Limit > 0 {
+		q.Set("limit", strconv.Itoa(f.Limit))
+	}
+	var list struct {
+		Items []record.Header `json:"items"`
+	}
+	err := a.list(ctx, "/api/recordings?"+q.Encode(), &list)
+	return list.Items, err
+}
+
+func (a archive) recording(ctx context.Context, id string, edited bool) (*record.Recording, error) {
+	if !record.ValidID(id) {
+		return nil, fmt.Errorf("cannot find recording %q: that is no recording's name, and no file", id)
+	}
+	text, err := a.get(ctx, "/api/recordings/"+id)
+	if err != nil {
+		return nil, err
+	}
+	r, err := record.Parse(text)
+	if errors.Is(err, record.ErrEdited) && edited {
+		return r, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read recording %q: %w", id, err)
+	}
+	return r, nil
+}
+
+func (a archive) letters(ctx context.Context) ([]letter, error) {
+	var list struct {
+		Items []letter `json:"items"`
+	}
+	err := a.list(ctx, "/api/deadletters", &list)
+	return list.Items, err
+}
+
+const (
+	archiveName = "event-archive"
+	// reader is the account that a token is asked for: whoever may do that may read.
+	reader = "recordings-reader"
+)
+
+// clusterArchive is the archive of the cluster, reached through the API server, with a
+// token that the cluster makes for us.
+func (o *options) clusterArchive(ctx context.Context) (history, error) {
+	config, err := o.config()
+	if err != nil {
+		return nil, fmt.Errorf("%w; name a directory or an archive with --from", err)
+	}
+	client, server, err := apiServer(config)
+	if err != nil {
+		return nil, err
+	}
+	namespace := server + "/api/v1/namespaces/" + o.system
+	a := archive{client: client, url: namespace}
+	var pods struct {
+		Items []struct {
+			Metadata struct {
+				Name string `json:"name"`
+			} `json:"metadata"`
+			Status struct {
+				Phase string `json:"phase"`
+			} `json:"status"`
+		} `json:"items"`
+	}
+	selector := url.QueryEscape("serving.knative.dev/service=" + archiveName)
+	if err := a.list(ctx, "/pods?labelSelector="+selector, &pods); err != nil {
+		return nil, fmt.Errorf("cannot find the archive in namespace %q: %w; name a directory or an archive with --from", o.system, err)
+	}
+	pod := ""
+	for _, item := range pods.Items {
+		if item.Status.Phase == "Running" {
+			pod = cmp.Or(pod, item.Metadata.Name)
+		}
+	}
+	if pod == "" {
+		return nil, fmt.Errorf("cannot find the archive: no Pod of %s runs in namespace %q; name a directory or an archive with --from", archiveName, o.system)
+	}
+	if a.token, err = readersToken(ctx, client, namespace); err != nil {
+		return nil, err
+	}
+	a.url = namespace + "/pods/http:" + pod + ":8080/proxy"
+	return a, nil
+}
+
+// readersToken asks for a token that the archive accepts.
+func readersToken(ctx context.Context, client *http.Client, namespace string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	body := `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{"audiences":["` + archiveName + `"],"expirationSeconds":3600}}`
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, namespace+"/serviceaccounts/"+reader+"/token", strings.NewReader(body))
+	if err != nil {
+		return "", fmt.Errorf("cannot ask for a token: %w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := client.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("cannot ask for a token: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var answer struct {
+		Status struct {
+			Token string `json:"token"`
+		} `json:"status"`
+		Message string `json:"message"`
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&answer); resp.StatusCode/100 == 2 && err != nil {
+		return "", errors.New("cannot ask for a token: the API server's answer cannot be read")
+	}
+	if resp.StatusCode/100 != 2 {
+		return "", fmt.Errorf("cannot read the archive: you need the right to create a token of ServiceAccount %s: %s %s", reader, resp.Status, answer.Message)
+	}
+	return answer.Status.Token, nil
+}
