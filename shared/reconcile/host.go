@@ -16,6 +16,7 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-dev/slipway/shared/caller"
 	"github.com/slipway-dev/slipway/shared/cluster"
 	"github.com/slipway-dev/slipway/shared/event"
 	"github.com/slipway-dev/slipway/shared/fault"
@@ -79,7 +80,9 @@ type Host struct {
 	calls    coalescer[result]
 	one      func(ctx context.Context, key Key, log *slog.Logger) result
 	// broken is why the function cannot run; Start reports it.
-	broken   error
+	broken error
+	// guarded tells that events need a sender that is known (package caller).
+	guarded  bool
 	stopping atomic.Bool
 }
 
@@ -97,6 +100,7 @@ func New[In any](fn Function[In], opts Options) *Host {
 	if h.broker == "" {
 		h.broker = os.Getenv("K_SINK")
 	}
+	h.guarded = caller.Required(os.Getenv)
 	h.broken = h.connect(opts)
 	mode, err := ParseMode(os.Getenv("SLIPWAY_MODE"))
 	if err != nil {
@@ -217,6 +221,9 @@ func (h *Host) Spec() Spec { return h.spec }
 func (h *Host) Handle(ctx context.Context, ce cloudevents.Event) (*cloudevents.Event, error) {
 	if h.broken != nil {
 		return nil, answer(plan.Retry, "the function is not configured, see its log")
+	}
+	if h.guarded && !caller.Admitted(ctx) {
+		return nil, cehttp.NewResult(http.StatusUnauthorized, "%s", "nothing checks who sent the event: with EVENT_AUDIENCE set, the function has to run under its own main program, not under one that kn func generated")
 	}
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
