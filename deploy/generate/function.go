@@ -104,7 +104,8 @@ func service(spec reconcile.Spec) object {
 	return object{
 		"apiVersion": "serving.knative.dev/v1", "kind": "Service",
 		"metadata": meta(spec.Name, object{"labels": object{
-			"app.kubernetes.io/part-of": "slipway", "networking.knative.dev/visibility": "cluster-local",
+			"app.kubernetes.io/part-of": "slipway", "app.kubernetes.io/component": "function",
+			"networking.knative.dev/visibility": "cluster-local",
 		}}),
 		"spec": object{"template": object{
 			"metadata": object{
