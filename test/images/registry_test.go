@@ -23,7 +23,7 @@ import (
 // registry is where images are pushed to: its address.
 type registry string
 
-// startRegistry runs the registry of deploy/tools/func until the test ends.
+// startRegistry runs the registry of deploy/tools/images until the test ends.
 func startRegistry(t *testing.T, program string) registry {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program)

@@ -1,4 +1,4 @@
-module github.com/slipway-dev/slipway/deploy/tools/func
+module github.com/slipway-dev/slipway/deploy/tools/images
 
 go 1.26.0
 
