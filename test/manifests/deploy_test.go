@@ -41,8 +41,8 @@ func TestDeployAndUndeploy(t *testing.T) {
 				t.Errorf("deploying twice made something:\n%s", out)
 			}
 
-			p.keepsWhatIsInUse(objs)
 			p.freeClaims(objs)
+			p.keepsWhatIsInUse(objs)
 			p.must(nil, "deploy/undeploy")
 			for name := range p.versions(objs) {
 				t.Errorf("undeploy left %s", name)
@@ -76,6 +76,15 @@ func (p *platform) versions(objs []*unstructured.Unstructured) map[string]string
 		}
 	}
 	return out
+}
+
+func (p *platform) there(obj *unstructured.Unstructured) bool {
+	p.t.Helper()
+	_, err := p.in(obj).Get(p.t.Context(), obj.GetName(), metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		p.t.Fatalf("%s: %v", named(obj), err)
+	}
+	return err == nil
 }
 
 // images: no workload still names what only ko understands.
@@ -128,6 +137,12 @@ func (p *platform) keepsWhatIsInUse(objs []*unstructured.Unstructured) {
 	}
 	if got := p.versions(objs); len(got) < len(objs) {
 		p.t.Errorf("an undeploy that refused removed %d objects", len(objs)-len(got))
+	}
+	p.must(nil, "env", "KEEP_CRDS=1", "deploy/undeploy")
+	for _, obj := range objs {
+		if p.there(obj) != (obj.GetKind() == "CustomResourceDefinition") {
+			p.t.Errorf("an undeploy that keeps the definitions left %s: %v", named(obj), p.there(obj))
+		}
 	}
 	if err := p.in(machine).Delete(p.t.Context(), machine.GetName(), metav1.DeleteOptions{}); err != nil {
 		p.t.Fatal(err)
