@@ -22,6 +22,8 @@ help: ## Explain the targets
 	@echo "Slipway: KubeVirt platforms run by stateless functions on Knative."
 	@echo
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo "  make logs-NAME  Follow the log of one function on a cluster"
+	@echo "  make deploy-NAME  Build, push and deploy one function with kn func"
 	@echo
 	@echo "  make run   settings: ONCE=1 (submit the samples, wait until Ready, print a table, exit)"
 	@echo "                       SAMPLE=$(SAMPLE) (a folder of deploy/samples)   DATA=DIR (keep state there)"
@@ -32,6 +34,8 @@ help: ## Explain the targets
 	@echo "  make bench settings: CLUSTERS=3 (500 Machines over so many clusters in the local stack)"
 	@echo "                       SAMPLE=dockyards (200 Clusters with three NodePools each)"
 	@echo "                       WORKLOADS=100 (follow so many workload clusters of Cluster API)"
+	@echo "  make deploy settings: REGISTRY=$(if $(REGISTRY),$(REGISTRY),ghcr.io/you) (where images go)   OVERLAY=$(OVERLAY) (a folder of deploy/overlays)"
+	@echo "                       IMAGES=PREFIX TAG=TAG (use images that are there)   NAMESPACE=$(NAMESPACE) (of kn func)"
 	@echo "  make test  settings: TESTFLAGS='-run Name -v'   PKG=./shared/..."
 
 .PHONY: run
@@ -70,6 +74,68 @@ check: tools ## Format, vet, lint, generated files, go mod tidy, vulnerabilities
 bench: ## Measure start, memory, latency and throughput, each beside a baseline
 	@go run ./deploy/local build --all
 	$(if $(filter 1,$(CLUSTERS)),$(if $(WORKLOADS),,go run ./test/kube/withetcd --)) go run ./test/bench -clusters $(CLUSTERS) -sample $(SAMPLE) $(if $(WORKLOADS),-workloads $(WORKLOADS))
+
+# Settings of what works on a real cluster: the one that kubectl is set to.
+export OVERLAY ?= development
+export REGISTRY ?=
+export IMAGES ?=
+export TAG ?=
+export KUBECTL ?= kubectl
+export KEEP_CRDS ?=
+NAMESPACE ?= slipway-system
+FUNC ?= $(BIN)/func
+VERSION ?= v0.0.0
+
+.PHONY: deploy
+deploy: $(if $(IMAGES),,image-tools) ## Install on a cluster, or bring an installation up to date
+	@deploy/deploy
+
+.PHONY: undeploy
+undeploy: ## Remove all that deploy made, unless somebody uses it
+	@deploy/undeploy
+
+deploy-%: func # One function (or slipway, the whole set), built by kn func
+	@go run ./deploy/stage $*
+	@test -n '$(REGISTRY)' || { echo "cannot deploy $*: set REGISTRY to where its image shall be pushed"; exit 1; }
+	GOFLAGS=-mod=mod GOWORK=off $(FUNC) deploy --path build/func/$* --builder=host --registry $(REGISTRY) -n $(NAMESPACE)
+
+logs-%: # What a function says, on a cluster
+	@$(KUBECTL) -n $(NAMESPACE) logs -f -l serving.knative.dev/service=$* -c user-container --tail=100 --max-log-requests=20
+
+.PHONY: stage
+stage: ## Lay every function out for kn func, in build/func
+	@go run ./deploy/stage -all
+
+.PHONY: chart
+chart: ## Write the Helm chart into build/chart (VERSION=v1.2.3)
+	@go run ./deploy/generate -chart build/chart -version $(VERSION)
+
+.PHONY: kind-setup
+kind-setup: ## Make a kind cluster with Knative, in Docker or Podman (not run in CI)
+	@deploy/kind-setup
+
+.PHONY: dev
+dev: ## Format, run the quick tests, start the local stack with what changed
+	@$(BIN)/gofumpt -w $$(git ls-files -m -o --exclude-standard '*.go')
+	go vet . ./functions/... ./shared/... ./deploy/generate
+	go test . ./functions/... ./shared/... ./deploy/generate
+	@$(MAKE) --no-print-directory run
+
+.PHONY: func
+func: # kn func itself
+	@go run ./deploy/local build func
+
+.PHONY: image-tools
+image-tools: # The pinned tools of `make deploy`
+	@.ci/tools images
+
+.PHONY: func-test
+func-test: image-tools ## Build, push and run the whole set and one function, with kn func and ko
+	go run ./test/kube/withetcd -- go test -count=1 -timeout 30m -v ./test/images -args -images
+
+.PHONY: func-all
+func-all: image-tools ## The same with every function
+	go run ./test/kube/withetcd -- go test -count=1 -timeout 60m -v ./test/images -args -images -every
 
 .PHONY: tools
 tools: # The pinned tools of `make check` and `make generate`

@@ -167,7 +167,7 @@ func adapterDeployment() object {
 				"spec": object{
 					"serviceAccountName": adapterName,
 					"containers": []any{object{
-						"name": adapterName, "image": "ko://github.com/slipway-dev/slipway/sources/adapter/cmd",
+						"name": adapterName, "image": images + "sources/adapter/cmd",
 						"args":           []string{"--config=/etc/source-adapter/config.yaml", "--health-listen=:8081"},
 						"volumeMounts":   []any{object{"name": "config", "mountPath": "/etc/source-adapter"}},
 						"livenessProbe":  object{"httpGet": object{"path": "/healthz", "port": 8081}},

@@ -114,30 +114,39 @@ func sourceName(group string) string {
 func triggers(specs []reconcile.Spec) []object {
 	var out []object
 	for _, spec := range specs {
-		matches := []any{
-			object{"exact": object{"type": event.TypePing, event.ExtFunction: spec.Name}},
-			object{"exact": object{"type": event.TypeResync, event.ExtFunction: spec.Name}},
-		}
-		if spec.Connected != nil {
-			matches = append(matches, object{"exact": object{"type": event.TypeConnected}}, object{"exact": object{"type": event.TypeDisconnected}})
-		}
-		for _, res := range kinds(spec) {
-			matches = append(matches, res)
-		}
-		out = append(out, object{
-			"apiVersion": "eventing.knative.dev/v1", "kind": "Trigger",
-			"metadata": meta(spec.Name, object{"labels": object{
-				"app.kubernetes.io/part-of": "slipway", "eventing.knative.dev/broker": brokerName,
-			}}),
-			"spec": object{
-				"broker":     brokerName,
-				"filters":    []any{object{"any": matches}},
-				"subscriber": sink("serving.knative.dev/v1", "Service", spec.Name),
-				"delivery":   delivery(),
-			},
-		})
+		out = append(out, trigger(spec.Name, wakes(spec)))
 	}
 	return out
+}
+
+// wakes are the filters of what wakes a function; each lets something through.
+func wakes(spec reconcile.Spec) []any {
+	matches := []any{
+		object{"exact": object{"type": event.TypePing, event.ExtFunction: spec.Name}},
+		object{"exact": object{"type": event.TypeResync, event.ExtFunction: spec.Name}},
+	}
+	if spec.Connected != nil {
+		matches = append(matches, object{"exact": object{"type": event.TypeConnected}}, object{"exact": object{"type": event.TypeDisconnected}})
+	}
+	for _, res := range kinds(spec) {
+		matches = append(matches, res)
+	}
+	return matches
+}
+
+func trigger(name string, matches []any) object {
+	return object{
+		"apiVersion": "eventing.knative.dev/v1", "kind": "Trigger",
+		"metadata": meta(name, object{"labels": object{
+			"app.kubernetes.io/part-of": "slipway", "eventing.knative.dev/broker": brokerName,
+		}}),
+		"spec": object{
+			"broker":     brokerName,
+			"filters":    []any{object{"any": matches}},
+			"subscriber": sink("serving.knative.dev/v1", "Service", name),
+			"delivery":   delivery(),
+		},
+	}
 }
 
 // kinds are the filters of what a function watches. A watch that is limited to a

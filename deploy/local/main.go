@@ -3,6 +3,7 @@
 //	go run ./deploy/local              bring it up, submit the samples, show every event
 //	go run ./deploy/local --once       the same, wait until the samples are Ready, print a table, exit
 //	go run ./deploy/local build        build what the tests need; --all: every program
+//	go run ./deploy/local build func       build the named programs
 package main
 
 import (
@@ -72,8 +73,8 @@ func command() *cobra.Command {
 func buildCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "build", Short: "Build the programs that the stack and the tests run", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use: "build [program...]", Short: "Build the programs that the stack and the tests run, or those that are named", Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, named []string) error {
 			root, err := build.Root(".")
 			if err != nil {
 				return err
@@ -83,7 +84,9 @@ func buildCommand() *cobra.Command {
 				return err
 			}
 			names := append(stack.Binaries, functions...)
-			if all {
+			if len(named) > 0 {
+				names = named
+			} else if all {
 				names = append(names, "source-adapter", "kubectl-slipway", "template-validator")
 			}
 			return build.Binaries(cmd.Context(), build.Options{Root: root, Out: os.Stderr}, names...)

@@ -16,6 +16,7 @@ import (
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-dev/slipway/shared/caller"
 	"github.com/slipway-dev/slipway/shared/cluster"
 	"github.com/slipway-dev/slipway/shared/event"
 	"github.com/slipway-dev/slipway/shared/fault"
@@ -85,7 +86,9 @@ type Host struct {
 	// broken is why the function cannot run; Start reports it. unconnected is why it
 	// has no management cluster.
 	broken, unconnected error
-	stopping            atomic.Bool
+	// guarded tells that events need a sender that is known (package caller).
+	guarded  bool
+	stopping atomic.Bool
 }
 
 // New makes the host of a function. What is wrong with its environment is
@@ -102,6 +105,7 @@ func New[In any](fn Function[In], opts Options) *Host {
 	if h.broker == "" {
 		h.broker = os.Getenv("K_SINK")
 	}
+	h.guarded = caller.Required(os.Getenv)
 	h.broken = h.equip(opts)
 	h.unconnected = h.connect(opts)
 	mode, err := ParseMode(os.Getenv("SLIPWAY_MODE"))
@@ -249,6 +253,9 @@ func (h *Host) Spec() Spec { return h.spec }
 func (h *Host) Handle(ctx context.Context, ce cloudevents.Event) (*cloudevents.Event, error) {
 	if h.problem() != nil {
 		return nil, answer(plan.Retry, "the function is not configured, see its log")
+	}
+	if h.guarded && !caller.Admitted(ctx) {
+		return nil, cehttp.NewResult(http.StatusUnauthorized, "%s", "nothing checks who sent the event: with EVENT_AUDIENCE set, the function has to run under its own main program, not under one that kn func generated")
 	}
 	if h.recorder != nil {
 		ctx = withEvent(ctx, &ce)

@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
 	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
+	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-dev/slipway/shared/caller"
 	"github.com/slipway-dev/slipway/shared/event"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
@@ -91,7 +94,16 @@ func (h *Host) send(ctx context.Context, next cloudevents.Event, pages int, log 
 		log.Warn("resync ends early", "error", "the chain of pages is longer than a broker's replies may be: set K_SINK to the broker's URL")
 		return nil, answer(plan.Done, "")
 	}
-	client, err := cloudevents.NewClientHTTP(cloudevents.WithTarget(h.broker))
+	options := []cehttp.Option{cehttp.WithTarget(h.broker)}
+	authorization, err := caller.Authorization(os.Getenv)
+	if err != nil {
+		log.Error("cannot go on with the resync", "error", err.Error())
+		return nil, answer(plan.Retry, "cannot read the token for the broker")
+	}
+	if authorization != "" {
+		options = append(options, cehttp.WithHeader("Authorization", authorization))
+	}
+	client, err := cloudevents.NewClientHTTP(options...)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()

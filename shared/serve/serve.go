@@ -19,6 +19,9 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 	function "knative.dev/func-go/cloudevents"
+
+	"github.com/slipway-dev/slipway/shared/caller"
+	"github.com/slipway-dev/slipway/shared/cluster"
 )
 
 // maxBody bounds the body of an event, in bytes: an object of the API server
@@ -36,11 +39,29 @@ func MainWith(instance any, around func(events http.Handler) http.Handler) {
 	// The middleware logs every step at debug level; the function logs itself.
 	zerolog.SetGlobalLevel(zerolog.WarnLevel)
 	service := function.New(instance)
-	service.Handler = around(Middleware(service.Handler))
+	gate, err := caller.FromEnvironment(os.Getenv, review)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	service.Handler = around(gate.Guard(Middleware(service.Handler)))
 	if err := service.Start(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// review asks the management cluster whose a token is.
+func review() (caller.Review, error) {
+	config, err := cluster.Config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := cluster.New(cluster.Management, "slipway/caller", config)
+	if err != nil {
+		return nil, err
+	}
+	return caller.ByTokenReview(client.Dynamic), nil
 }
 
 // Middleware adds to Knative's what it lacks: a request that is no CloudEvent

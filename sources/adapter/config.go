@@ -22,6 +22,10 @@ const (
 	EnvNamespace   = "NAMESPACE"
 )
 
+// EnvTokenFile names the file with the token that the sink knows this process by
+// (see [Relay]); nobody else's variable says that.
+const EnvTokenFile = "K_SINK_TOKEN_FILE"
+
 // Config says what to watch and where to send it.
 type Config struct {
 	// Sink is the URL that the events are sent to.

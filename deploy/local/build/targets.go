@@ -51,6 +51,14 @@ var known = []Target{
 	},
 	{Name: "eventing", Dir: "deploy/local/eventing", Package: ".", Hint: "about a minute the first time"},
 	{Name: "source-adapter", Dir: "sources/adapter", Package: "./cmd", Hint: "about a minute the first time"},
+	// What tests of images and charts run besides.
+	{
+		Name: "func", Dir: "deploy/tools/images", Package: "knative.dev/func/cmd/func", Heavy: true,
+		Hint: "kn func from source: 3 to 8 minutes the first time",
+	},
+	{Name: "registry", Dir: "deploy/tools/images", Package: "./registry", Heavy: true},
+	{Name: "artifact", Dir: "deploy/tools/images", Package: "./artifact", Heavy: true},
+	{Name: "chart", Dir: "deploy/tools/chart", Package: ".", Heavy: true, Hint: "Helm's engine: about a minute the first time"},
 	{Name: "virt", Dir: ".", Package: "./test/virt"},
 	{Name: "providers", Dir: ".", Package: "./test/providers"},
 	{Name: "event-archive", Dir: ".", Package: "./cmd/event-archive"},

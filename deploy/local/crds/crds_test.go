@@ -82,6 +82,20 @@ func TestLoad(t *testing.T) {
 			reason: "workloads become HelmReleases",
 			want:   map[string]string{"HelmRelease": "v2"},
 		},
+		KnativeEventing: {
+			reason: "events reach functions through these",
+			want: map[string]string{
+				"ApiServerSource": "v1", "Broker": "v1", "EventPolicy": "v1alpha1", "PingSource": "v1", "Trigger": "v1",
+			},
+		},
+		KnativeServing: {
+			reason: "functions are Services",
+			want:   map[string]string{"Configuration": "v1", "Revision": "v1", "Route": "v1", "Service": "v1"},
+		},
+		PrometheusOperator: {
+			reason: "metrics are scraped, and alerts raised, by these",
+			want:   map[string]string{"PrometheusRule": "v1", "ServiceMonitor": "v1"},
+		},
 	}
 	for _, name := range Names() {
 		tc, ok := cases[name]

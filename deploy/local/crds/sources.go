@@ -26,6 +26,12 @@ const (
 	FluxSource = "flux-source"
 	// FluxHelm: Flux' helm controller.
 	FluxHelm = "flux-helm"
+	// KnativeEventing: brokers, triggers, sources and event policies.
+	KnativeEventing = "knative-eventing"
+	// KnativeServing: services, routes, revisions and configurations.
+	KnativeServing = "knative-serving"
+	// PrometheusOperator: service monitors and rules.
+	PrometheusOperator = "prometheus-operator"
 )
 
 // Source says where the definitions of one project lie.
@@ -107,6 +113,31 @@ var sources = map[string]Source{
 	FluxHelm: {
 		Module: "github.com/fluxcd/helm-controller", Version: "v1.6.4",
 		Files:   []string{"config/crd/bases/*.yaml"},
+		extract: fromYAML,
+	},
+	KnativeEventing: {
+		Module: "knative.dev/eventing", Version: "v0.50.0",
+		Files: []string{
+			"config/core/resources/apiserversource.yaml", "config/core/resources/broker.yaml",
+			"config/core/resources/eventpolicy.yaml", "config/core/resources/pingsource.yaml",
+			"config/core/resources/trigger.yaml",
+		},
+		extract: fromYAML,
+	},
+	KnativeServing: {
+		Module: "knative.dev/serving", Version: "v0.48.0",
+		Files: []string{
+			"config/core/300-resources/configuration.yaml", "config/core/300-resources/revision.yaml",
+			"config/core/300-resources/route.yaml", "config/core/300-resources/service.yaml",
+		},
+		extract: fromYAML,
+	},
+	PrometheusOperator: {
+		Module: "github.com/prometheus-operator/prometheus-operator", Version: "v0.85.0",
+		Files: []string{
+			"example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
+			"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
+		},
 		extract: fromYAML,
 	},
 }

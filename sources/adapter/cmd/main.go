@@ -46,6 +46,11 @@ func run() error {
 	if err != nil {
 		return err
 	}
+	relayed, err := adapter.Relay(ctx, settings.Sink, os.Getenv(adapter.EnvTokenFile))
+	if err != nil {
+		return err
+	}
+	settings.Sink = relayed
 	management, err := connect(*kubeconfig)
 	if err != nil {
 		return fmt.Errorf("cannot find the management cluster: %w", err)
