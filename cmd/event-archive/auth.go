@@ -20,7 +20,7 @@ const (
 	audience = "event-archive"
 	// headerToken carries the token: the API server's proxy, which is how readers come
 	// from outside, keeps Authorization to itself.
-	headerToken = "X-Slipway-Token"
+	headerToken = "X-Slipway-Token" //nolint:gosec // a header's name
 	// authTimeout bounds both questions to the API server.
 	authTimeout = 5 * time.Second
 )

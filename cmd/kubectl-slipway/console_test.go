@@ -212,7 +212,7 @@ func TestTheConsoleInABrowser(t *testing.T) {
 			}
 			text, err := exec.CommandContext(ctx, browser, append(args, server.URL+path)...).CombinedOutput() //nolint:gosec // the browser that was found
 			cancel()
-			info, missing := os.Stat(picture)
+			info, missing := os.Stat(picture) //nolint:gosec // a directory of the test's
 			if err != nil || missing != nil || info.Size() < 5000 {
 				t.Errorf("%s in %s: %v, %v\n%s", path, scheme, err, missing, text)
 			}

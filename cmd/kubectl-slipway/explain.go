@@ -288,65 +288,68 @@ func (o *options) past(ctx context.Context, from string, e *explanation, obj *un
 }
 
 func (e explanation) show(w io.Writer, wide bool) {
-	name := e.Name
-	if e.Namespace != "" {
-		name = e.Namespace + "/" + name
-	}
-	fmt.Fprintf(w, "%s %s, %s old\n", e.Kind, name, e.Age)
-	line := func(head, text string) {
-		if text != "" {
-			fmt.Fprintf(w, "%-12s %s\n", head, text)
+	fmt.Fprintf(w, "%s %s, %s old\n", e.Kind, reconcile.Key{Namespace: e.Namespace, Name: e.Name}, e.Age)
+	for _, line := range []struct{ head, text string }{
+		{"Deleting", e.Deleting},
+		{"Mode", e.Mode},
+		{"Generation", e.Generation},
+		{"Owners", strings.Join(e.Owners, " <- ")},
+		{"Finalizers", strings.Join(e.Finalizers, ", ")},
+	} {
+		if line.text != "" {
+			fmt.Fprintf(w, "%-12s %s\n", line.head, line.text)
 		}
 	}
-	line("Deleting", e.Deleting)
-	line("Mode", e.Mode)
-	line("Generation", e.Generation)
-	line("Owners", strings.Join(e.Owners, " <- "))
-	line("Finalizers", strings.Join(e.Finalizers, ", "))
 	for _, f := range e.Functions {
-		line("Function", f.Name+" "+f.Role)
+		fmt.Fprintf(w, "%-12s %s %s\n", "Function", f.Name, f.Role)
 	}
-	list := func(head string, lines []string) {
-		if len(lines) > 0 {
-			fmt.Fprintf(w, "\n%s\n", head)
-		}
-		for _, text := range lines {
-			fmt.Fprintf(w, "  %s\n", text)
-		}
+	var conditions, reconciles, events [][]string
+	for _, c := range e.Conditions {
+		conditions = append(conditions, []string{c.Type, c.Status, c.Reason, c.Since, c.Message})
 	}
-	if len(e.Conditions) > 0 {
-		fmt.Fprintf(w, "\nConditions\n")
-		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-		for _, c := range e.Conditions {
-			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", c.Type, c.Status, c.Reason, c.Since, c.Message)
-		}
-		_ = table.Flush()
+	for _, h := range e.Reconciles {
+		reconciles = append(reconciles, []string{
+			h.Time.Local().Format("15:04:05.000"), h.Function, h.Result.Class + within(h.Result.Reason), fmt.Sprintf("%d writes", h.WriteCount), "woken by " + h.Trigger, h.ID,
+		})
 	}
-	list("What is awaited", e.Awaited)
-	list("Why, by the last reconcile", e.Reasons)
-	if len(e.Reconciles) > 0 {
-		fmt.Fprintf(w, "\nLast reconciles\n")
-		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-		for _, h := range e.Reconciles {
-			fmt.Fprintf(table, "  %s\t%s\t%s%s\t%d writes\twoken by %s\t%s\n", h.Time.Local().Format("15:04:05.000"), h.Function, h.Result.Class, within(h.Result.Reason), h.WriteCount, h.Trigger, h.ID)
-		}
-		_ = table.Flush()
+	for _, h := range e.Events {
+		events = append(events, []string{h.Ago, h.Type, h.Reason, h.By, h.Note})
 	}
-	if len(e.Events) > 0 {
-		fmt.Fprintf(w, "\nEvents\n")
-		table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-		for _, h := range e.Events {
-			fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", h.Ago, h.Type, h.Reason, h.By, h.Note)
-		}
-		_ = table.Flush()
-	}
+	rows(w, "Conditions", conditions)
+	lines(w, "What is awaited", e.Awaited)
+	lines(w, "Why, by the last reconcile", e.Reasons)
+	rows(w, "Last reconciles", reconciles)
+	rows(w, "Events", events)
 	if len(e.Fields) > 0 {
 		fmt.Fprintf(w, "\nWho owns which field\n")
 	}
 	for _, owner := range e.Fields {
 		e.showFields(w, owner, wide)
 	}
-	list("What could not be looked at", e.Missing)
+	lines(w, "What could not be looked at", e.Missing)
+}
+
+// lines prints a list under a heading, if there is anything in it.
+func lines(w io.Writer, head string, list []string) {
+	if len(list) > 0 {
+		fmt.Fprintf(w, "\n%s\n", head)
+	}
+	for _, text := range list {
+		fmt.Fprintf(w, "  %s\n", text)
+	}
+}
+
+// rows prints a table under a heading, if there is anything in it.
+func rows(w io.Writer, head string, list [][]string) {
+	if len(list) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", head)
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, row := range list {
+		fmt.Fprintf(table, "  %s\n", strings.Join(row, "\t"))
+	}
+	_ = table.Flush()
 }
 
 func (explanation) showFields(w io.Writer, owner fieldOwner, wide bool) {

@@ -65,22 +65,7 @@ func resources() []kind.Resource {
 	return all
 }
 
-// resourceOf is what the functions know of an object's kind; its fields that hold
-// secrets above all. Kinds that they do not know have none.
-func resourceOf(apiVersion, kindName string) kind.Resource {
-	for _, res := range resources() {
-		if res.Is(apiVersion, kindName) {
-			return res
-		}
-	}
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		gv = schema.GroupVersion{Version: apiVersion}
-	}
-	return kind.Resource{Group: gv.Group, Versions: []string{gv.Version}, Kind: kindName}
-}
-
-// cluster is the live cluster, with the rights of whoever runs the command.
+// liveCluster is the cluster, with the rights of whoever runs the command.
 type liveCluster struct {
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper

@@ -90,23 +90,24 @@ A NAME is the last column of kubectl slipway events.`,
 // check refuses flags that contradict each other before anything is done.
 func (r *replayOptions) check(args []string) error {
 	mode, err := reconcile.ParseMode(r.mode)
-	switch {
-	case err != nil || mode == reconcile.ModeUnmanaged:
+	if err != nil || mode == reconcile.ModeUnmanaged {
 		return fmt.Errorf("cannot use --mode %q: use plan, observe or apply", r.mode)
-	case r.live && r.send:
-		return errors.New("cannot use --live and --send together: the function that --send wakes reads the cluster by itself")
-	case mode == reconcile.ModeApply && !r.live:
-		return errors.New("cannot use --mode apply without --live: a recording has nothing to write to")
-	case r.letters && (r.live || r.save != ""):
-		return errors.New("cannot use --from-dead-letter with --live or --save: a dead letter is an event alone")
-	case r.all && !r.letters:
-		return errors.New("cannot use --all without --from-dead-letter")
-	case r.save != "" && (r.live || r.send):
-		return errors.New("cannot use --save with --live or --send: a test case is played offline")
-	case r.save != "" && len(args) != 1:
-		return errors.New("cannot use --save with more than one recording")
-	case len(args) == 0 && !r.all:
-		return errors.New("name a recording: a file, or the last column of kubectl slipway events")
+	}
+	for _, wrong := range []struct {
+		is   bool
+		says string
+	}{
+		{r.live && r.send, "cannot use --live and --send together: the function that --send wakes reads the cluster by itself"},
+		{mode == reconcile.ModeApply && !r.live, "cannot use --mode apply without --live: a recording has nothing to write to"},
+		{r.letters && (r.live || r.save != ""), "cannot use --from-dead-letter with --live or --save: a dead letter is an event alone"},
+		{r.all && !r.letters, "cannot use --all without --from-dead-letter"},
+		{r.save != "" && (r.live || r.send), "cannot use --save with --live or --send: a test case is played offline"},
+		{r.save != "" && len(args) != 1, "cannot use --save with more than one recording"},
+		{len(args) == 0 && !r.all, "name a recording: a file, or the last column of kubectl slipway events"},
+	} {
+		if wrong.is {
+			return errors.New(wrong.says)
+		}
 	}
 	return nil
 }
@@ -118,19 +119,29 @@ func (r *replayOptions) run(ctx context.Context, args []string) error {
 	if r.letters {
 		return r.deadLetters(ctx, args)
 	}
-	differ := false
-	var reports []replayReport
+	var recordings []*record.Recording
 	for _, argument := range args {
 		recording, err := r.find(ctx, argument)
 		if err != nil {
 			return err
 		}
-		if r.send {
+		recordings = append(recordings, recording)
+	}
+	if r.send {
+		for _, recording := range recordings {
 			if err := r.sendOne(ctx, recording); err != nil {
 				return err
 			}
-			continue
 		}
+		return nil
+	}
+	return r.replayAll(ctx, recordings)
+}
+
+func (r *replayOptions) replayAll(ctx context.Context, recordings []*record.Recording) error {
+	differ := false
+	var reports []replayReport
+	for _, recording := range recordings {
 		report, err := r.one(ctx, recording)
 		if err != nil {
 			return err
@@ -138,7 +149,7 @@ func (r *replayOptions) run(ctx context.Context, args []string) error {
 		differ = differ || !report.Same || (r.live && report.Changes)
 		reports = append(reports, report)
 	}
-	if (r.output == "json" || r.output == "yaml") && !r.send {
+	if r.output == "json" || r.output == "yaml" {
 		if err := r.print(reports, nil); err != nil {
 			return err
 		}

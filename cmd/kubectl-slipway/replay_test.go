@@ -87,7 +87,7 @@ func TestAReplayThatDiffersSaysHowAndEndsWithTwo(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "other.txtar")
-	if err := os.WriteFile(path, text, 0o600); err != nil {
+	if err := os.WriteFile(path, text, 0o600); err != nil { //nolint:gosec // a directory of the test's
 		t.Fatal(err)
 	}
 	out, err := run(t, "replay", path)

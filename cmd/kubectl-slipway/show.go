@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
-	"sigs.k8s.io/yaml"
 
 	"github.com/slipway-dev/slipway/shared/record"
 )
@@ -213,7 +212,7 @@ func document(obj map[string]any) []byte {
 		}
 		clean["metadata"] = kept
 	}
-	text, err := yaml.Marshal(clean)
+	text, err := record.YAML(clean)
 	if err != nil {
 		return nil
 	}

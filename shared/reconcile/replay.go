@@ -71,7 +71,7 @@ func (h *Host) concerns(ctx context.Context, ce cloudevents.Event, recording *re
 	}
 	p := &player{recording: recording, reads: map[string][]record.Read{}}
 	p.load(recording.Mapping)
-	asked := func(r *read.Reader) ([]Key, error) { return []Key{{Namespace: e.Namespace, Name: e.Name}}, nil }
+	asked := func(*read.Reader) ([]Key, error) { return []Key{{Namespace: e.Namespace, Name: e.Name}}, nil }
 	known := false
 	if h.spec.Connected != nil && (e.Type == event.TypeConnected || e.Type == event.TypeDisconnected) {
 		known, asked = true, func(r *read.Reader) ([]Key, error) { return h.spec.Connected(ctx, r, e.Cluster) }

@@ -89,7 +89,7 @@ func TestTheSameVersionComesToTheSameByteForByte(t *testing.T) {
 func TestAnotherVersionsDifferenceIsSeen(t *testing.T) {
 	r := recorded(t)
 	fn := demoFunction()
-	fn.Decide = func(_ time.Time, in []*unstructured.Unstructured, known plan.Answers) plan.Decision {
+	fn.Decide = func(_ time.Time, _ []*unstructured.Unstructured, known plan.Answers) plan.Decision {
 		more := plan.Need{Resource: kind.ConfigMaps, Namespace: "a", Name: "never-asked-for"}
 		if _, ok := known.To(more); !ok {
 			return plan.Decision{Needs: []plan.Need{more}}

@@ -172,7 +172,7 @@ func (s *session) time(now func() time.Time) time.Time {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := time.Time{}
+	var at time.Time
 	if s.played != nil {
 		at = s.played.time(len(s.clock))
 	} else {

@@ -1,10 +1,6 @@
 package record
 
-import (
-	"fmt"
-
-	"sigs.k8s.io/yaml"
-)
+import "fmt"
 
 // events are Kubernetes Events. Whether one is written depends on what the process has
 // written before, so a replay does not repeat them; the conclusion tells what they say.
@@ -30,7 +26,7 @@ func (r *Recording) Verdict() ([]byte, error) {
 		c.Answer = nil
 		v.Calls = append(v.Calls, c)
 	}
-	text, err := yaml.Marshal(v)
+	text, err := YAML(v)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write what %s came to: %w", r.Header.ID, err)
 	}

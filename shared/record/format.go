@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -67,7 +68,7 @@ func (r *Recording) Encode() ([]byte, error) {
 		if !part.there {
 			continue
 		}
-		text, err := yaml.Marshal(part.value)
+		text, err := YAML(part.value)
 		if err != nil {
 			return nil, fmt.Errorf("cannot write part %q of the recording: %w", part.name, err)
 		}
@@ -78,6 +79,37 @@ func (r *Recording) Encode() ([]byte, error) {
 	out.WriteString(marker(partEnd))
 	fmt.Fprintf(&out, "sha256: %s\n", hex.EncodeToString(sum[:]))
 	return out.Bytes(), nil
+}
+
+// YAML writes a value. What YAML does not allow in a text is escaped: an object may hold
+// any character that JSON can.
+func YAML(value any) ([]byte, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.JSONToYAML([]byte(escaped(string(raw))))
+}
+
+// escaped is JSON without the characters that YAML's reader refuses. They can only
+// stand within its strings.
+func escaped(raw string) string {
+	if !strings.ContainsFunc(raw, unreadable) {
+		return raw
+	}
+	var out strings.Builder
+	for _, r := range raw {
+		if unreadable(r) {
+			fmt.Fprintf(&out, `\u%04x`, r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+func unreadable(r rune) bool {
+	return (r >= 0x7f && r <= 0x9f) || r == 0xfeff || r == 0xfffe || r == 0xffff
 }
 
 func marker(name string) string { return "-- " + name + " --\n" }

@@ -83,8 +83,8 @@ func FromEnvironment(function string, lookup func(string) (string, bool), log *s
 	return New(policy, log, sinks...), nil
 }
 
-// Keep takes a recording, which make returns, and writes it later. It does not wait.
-func (r *Recorder) Keep(make func() *Recording) {
+// Keep takes a recording, which build returns, and writes it later. It does not wait.
+func (r *Recorder) Keep(build func() *Recording) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -96,7 +96,7 @@ func (r *Recorder) Keep(make func() *Recording) {
 		go r.work()
 	}
 	select {
-	case r.queue <- make:
+	case r.queue <- build:
 	default:
 		r.count(Dropped)
 	}
@@ -128,19 +128,19 @@ func (r *Recorder) Close(ctx context.Context) {
 
 func (r *Recorder) work() {
 	defer close(r.done)
-	for make := range r.queue {
-		r.write(make)
+	for build := range r.queue {
+		r.write(build)
 	}
 }
 
 // write never panics: a recording is not worth a process.
-func (r *Recorder) write(make func() *Recording) {
+func (r *Recorder) write(build func() *Recording) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r.lose("", fmt.Errorf("cannot write it: %v", cause))
 		}
 	}()
-	recording := make()
+	recording := build()
 	text, cut, err := r.bounded(recording)
 	if err != nil {
 		r.lose(recording.Header.ID, err)

@@ -63,6 +63,7 @@ func TestEveryCommandOfTheREADMEWorks(t *testing.T) {
 	go func() { ended <- run.Wait() }()
 	await(t, out, ended, "Ctrl-C stops everything.")
 	await(t, out, ended, "default/basic-vm done (Running)")
+	await(t, out, ended, "default/cloud-init-vm done (Running)")
 	broker := regexp.MustCompile(`SLIPWAY_BROKER=(\S+)`).FindStringSubmatch(out.String())
 
 	script := []string{"set -e", "export SLIPWAY_BROKER=" + broker[1]}
