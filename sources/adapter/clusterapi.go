@@ -15,10 +15,10 @@ var clusterAPI = provider{
 	resource: Resource{
 		Group: "cluster.x-k8s.io", Versions: []string{"v1beta2", "v1beta1"}, Resource: "clusters", Kind: "Cluster",
 	},
-	key:     "value",
-	locate:  locateCluster,
-	keep:    keepCluster,
-	secrets: "cluster.x-k8s.io/cluster-name", everywhere: true,
+	key:    "value",
+	locate: locateCluster,
+	keep:   keepCluster,
+	label:  "cluster.x-k8s.io/cluster-name", everywhere: true,
 	foreign: true,
 }
 

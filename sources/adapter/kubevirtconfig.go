@@ -14,7 +14,7 @@ var kubevirtConfigs = provider{
 	namespace: "default",
 	key:       "kubeconfig",
 	locate:    locateKubevirtConfig,
-	secrets:   LabelWatch,
+	label:     LabelWatch,
 }
 
 // locateKubevirtConfig reads a KubevirtConfig. Installations differ in whether

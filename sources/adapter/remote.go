@@ -49,9 +49,9 @@ type provider struct {
 	// keep is what is kept of an object besides its metadata, as locate reads it; nil:
 	// everything.
 	keep func(object *unstructured.Unstructured) map[string]any
-	// secrets selects by label the Secrets whose changes are noticed at once, in the
-	// namespaces that clusters name, or everywhere.
-	secrets    string
+	// label is that of the Secrets whose changes are noticed at once, in the namespaces
+	// that clusters name, or everywhere.
+	label      string
 	everywhere bool
 	// foreign tells that the clusters are not ours: what they answer is bounded.
 	foreign bool

@@ -37,7 +37,7 @@ func (f *finder) watchSecrets(ctx context.Context, namespaces map[string]bool) {
 
 func (f *finder) watchSecretsOf(ctx context.Context, client metadata.Interface, namespace string) {
 	informer := metadatainformer.NewFilteredMetadataInformer(client, secrets, namespace, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
-		options.LabelSelector = f.provider.secrets
+		options.LabelSelector = f.provider.label
 	}).Informer()
 	log := f.log.With("namespace", namespace)
 	// These fail only for an informer that runs already.

@@ -148,14 +148,14 @@ func TestWhoseAnObjectIs(t *testing.T) {
 	}{
 		"ours":               {reason: "at the fixpoint", do: func(*unstructured.Unstructured) {}},
 		"without an owner":   {reason: "it says the same", do: func(obj *unstructured.Unstructured) { obj.SetOwnerReferences(nil) }, want: "patch services team/web-front"},
-		"and something else": {reason: "X10", do: func(obj *unstructured.Unstructured) { obj.SetOwnerReferences(nil); part(obj, "spec")["selector"] = nil }, want: "conflict"},
+		"and something else": {reason: "X10", do: func(obj *unstructured.Unstructured) { obj.SetOwnerReferences(nil); specOf(obj)["selector"] = nil }, want: "conflict"},
 		"another's":          {reason: "X10", do: func(obj *unstructured.Unstructured) { refer(obj, "Workload", "other") }, want: "conflict"},
 		"of a life before":   {reason: "it is about to be collected", do: func(obj *unstructured.Unstructured) { refer(obj, "Workload", "before") }, want: "conflict"},
 		"ours and another's": {reason: "the first has it", do: func(obj *unstructured.Unstructured) {
 			obj.SetOwnerReferences(append([]metav1.OwnerReference{{APIVersion: "dockyards.io/v1alpha3", Kind: "Workload", Name: "o", UID: "o"}}, obj.GetOwnerReferences()...))
 		}, want: "conflict"},
 		"a person's label": {reason: "X8", do: func(obj *unstructured.Unstructured) { obj.SetLabels(map[string]string{"mine": "x"}) }},
-		"another type":     {reason: "WR4", do: func(obj *unstructured.Unstructured) { part(obj, "spec")["type"] = "NodePort" }, want: "patch services team/web-front"},
+		"another type":     {reason: "WR4", do: func(obj *unstructured.Unstructured) { specOf(obj)["type"] = "NodePort" }, want: "patch services team/web-front"},
 		"going":            {reason: "X9", do: func(obj *unstructured.Unstructured) { at := stamp(0); obj.SetDeletionTimestamp(&at) }, want: "going"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func (v *view) selector() map[string]any {
 
 // setMirror writes what a mirror is into a Service.
 func (v *view) setMirror(obj *unstructured.Unstructured, w *way) {
-	spec := part(obj, "spec")
+	spec := specOf(obj)
 	if !same(spec["selector"], v.selector()) {
 		spec["selector"] = v.selector()
 	}
@@ -120,12 +120,12 @@ func (v *view) asUpstream(live *unstructured.Unstructured, w *way) bool {
 		(samePorts(have, theirs) || samePorts(have, w.ports))
 }
 
-// part is a map below an object, made if it is not there.
-func part(obj *unstructured.Unstructured, field string) map[string]any {
-	have, _ := obj.Object[field].(map[string]any)
+// specOf is an object's spec, made if it is not there.
+func specOf(obj *unstructured.Unstructured) map[string]any {
+	have, _ := obj.Object["spec"].(map[string]any)
 	if have == nil {
 		have = map[string]any{}
-		obj.Object[field] = have
+		obj.Object["spec"] = have
 	}
 	return have
 }

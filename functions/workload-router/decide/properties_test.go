@@ -146,7 +146,7 @@ func TestAPassComesToRest(t *testing.T) {
 		for i := range in.Services {
 			if rapid.IntRange(0, 4).Draw(t, "foreign") == 0 {
 				in.Services[i].SetOwnerReferences(nil)
-				part(&in.Services[i], "spec")["selector"] = map[string]any{"theirs": "yes"}
+				specOf(&in.Services[i])["selector"] = map[string]any{"theirs": "yes"}
 			}
 		}
 		in.Remote.Services = drawServices(t)

@@ -79,6 +79,6 @@ func (v *view) giveUp(res kind.Resource, route *unstructured.Unstructured, given
 	for _, host := range left {
 		list = append(list, host)
 	}
-	part(changed, "spec")["hostnames"] = list
+	specOf(changed)["hostnames"] = list
 	v.change(res, route, changed, "hostnames that belong to others are given up")
 }

@@ -103,7 +103,7 @@ func rules(backend string, port int64) []any {
 
 // setRoute writes what a route is into one, where it says something else.
 func (v *view) setRoute(obj *unstructured.Unstructured, k routeKind, backend string, hosts []string) {
-	spec := part(obj, "spec")
+	spec := specOf(obj)
 	if have, _ := spec["parentRefs"].([]any); !same(plainParents(have, v.namespace), v.parents()) {
 		spec["parentRefs"] = v.parents()
 	}

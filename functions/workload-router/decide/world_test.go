@@ -107,7 +107,7 @@ func settled(t tb, in Input) Input {
 
 // defaulted adds what the API server adds: section 14.
 func defaulted(obj *unstructured.Unstructured) {
-	spec := part(obj, "spec")
+	spec := specOf(obj)
 	set := func(fields map[string]any, field string, value any) {
 		if _, there := fields[field]; !there {
 			fields[field] = value
