@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
@@ -48,7 +49,7 @@ func historyFlag(cmd *cobra.Command, from *string) {
 func (o *options) history(ctx context.Context, from string) (history, error) {
 	switch {
 	case strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://"):
-		return archive{client: &http.Client{Timeout: readTimeout}, url: strings.TrimSuffix(from, "/")}, nil
+		return &archive{client: &http.Client{Timeout: readTimeout}, url: strings.TrimSuffix(from, "/")}, nil
 	case from != "":
 		info, err := os.Stat(from)
 		if err != nil {
@@ -109,36 +110,61 @@ func (f folder) letters(context.Context) ([]letter, error) {
 
 // archive is an event-archive.
 type archive struct {
-	client     *http.Client
-	url, token string
+	client *http.Client
+	url    string
+	// renew makes a token; nil where none is needed.
+	renew func(ctx context.Context) (string, error)
+
+	mu    sync.Mutex
+	token string
 }
 
-func (a archive) get(ctx context.Context, path string) ([]byte, error) {
+// get asks the archive. A token that has expired is renewed once.
+func (a *archive) get(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url+path, nil)
+	code, text, err := a.ask(ctx, path)
+	if err == nil && code == http.StatusUnauthorized && a.renew != nil {
+		token, problem := a.renew(ctx)
+		if problem != nil {
+			return nil, problem
+		}
+		a.mu.Lock()
+		a.token = token
+		a.mu.Unlock()
+		code, text, err = a.ask(ctx, path)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot ask the archive: %w", err)
+		return nil, err
 	}
-	if a.token != "" {
-		req.Header.Set("X-Slipway-Token", a.token)
-	}
-	resp, err := a.client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach the archive: %w", err)
-	}
-	defer func() { _ = resp.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(resp.Body, 4*record.MaxSize))
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the archive's answer: %w", err)
-	}
-	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the archive answered %s: %.300s", resp.Status, bytes.TrimSpace(text))
+	if code != http.StatusOK {
+		return nil, fmt.Errorf("the archive answered %d %s: %.300s", code, http.StatusText(code), bytes.TrimSpace(text))
 	}
 	return text, nil
 }
 
-func (a archive) list(ctx context.Context, path string, into any) error {
+func (a *archive) ask(ctx context.Context, path string) (code int, text []byte, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url+path, nil)
+	if err != nil {
+		return 0, nil, fmt.Errorf("cannot ask the archive: %w", err)
+	}
+	a.mu.Lock()
+	if a.token != "" {
+		req.Header.Set("X-Slipway-Token", a.token)
+	}
+	a.mu.Unlock()
+	resp, err := a.client.Do(req)
+	if err != nil {
+		return 0, nil, fmt.Errorf("cannot reach the archive: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if text, err = io.ReadAll(io.LimitReader(resp.Body, 4*record.MaxSize)); err != nil {
+		return 0, nil, fmt.Errorf("cannot read the archive's answer: %w", err)
+	}
+	return resp.StatusCode, text, nil
+}
+
+func (a *archive) list(ctx context.Context, path string, into any) error {
 	text, err := a.get(ctx, path)
 	if err != nil {
 		return err
@@ -149,7 +175,7 @@ func (a archive) list(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-func (a archive) headers(ctx context.Context, f record.Filter) ([]record.Header, error) {
+func (a *archive) headers(ctx context.Context, f record.Filter) ([]record.Header, error) {
 	q := url.Values{}
 	for name, value := range map[string]string{"function": f.Function, "kind": f.Kind, "namespace": f.Namespace, "name": f.Name, "after": f.After} {
 		if value != "" {
@@ -166,7 +192,7 @@ func (a archive) headers(ctx context.Context, f record.Filter) ([]record.Header,
 	return list.Items, err
 }
 
-func (a archive) recording(ctx context.Context, id string, edited bool) (*record.Recording, error) {
+func (a *archive) recording(ctx context.Context, id string, edited bool) (*record.Recording, error) {
 	if !record.ValidID(id) {
 		return nil, fmt.Errorf("cannot find recording %q: that is no recording's name, and no file", id)
 	}
@@ -184,7 +210,7 @@ func (a archive) recording(ctx context.Context, id string, edited bool) (*record
 	return r, nil
 }
 
-func (a archive) letters(ctx context.Context) ([]letter, error) {
+func (a *archive) letters(ctx context.Context) ([]letter, error) {
 	var list struct {
 		Items []letter `json:"items"`
 	}
@@ -210,7 +236,7 @@ func (o *options) clusterArchive(ctx context.Context) (history, error) {
 		return nil, err
 	}
 	namespace := server + "/api/v1/namespaces/" + o.system
-	a := archive{client: client, url: namespace}
+	a := &archive{client: client, url: namespace}
 	var pods struct {
 		Items []struct {
 			Metadata struct {
@@ -234,9 +260,7 @@ func (o *options) clusterArchive(ctx context.Context) (history, error) {
 	if pod == "" {
 		return nil, fmt.Errorf("cannot find the archive: no Pod of %s runs in namespace %q; name a directory or an archive with --from", archiveName, o.system)
 	}
-	if a.token, err = readersToken(ctx, client, namespace); err != nil {
-		return nil, err
-	}
+	a.renew = func(ctx context.Context) (string, error) { return readersToken(ctx, client, namespace) }
 	a.url = namespace + "/pods/http:" + pod + ":8080/proxy"
 	return a, nil
 }

@@ -16,6 +16,10 @@
 //  7. The class of the conclusion becomes the HTTP answer, in one table
 //     (answer.go).
 //
+// Where it is wanted, all of this is kept as a recording (package record), after the
+// answer. Host.Replay runs the very same steps on a recording: the reader and the writer
+// take their answers from it, everything else is what runs in a cluster.
+//
 // A write that meets a newer object, and a status that does, lead back to step
 // 3. What outlives a call decides nothing: transports, which versions a cluster
 // serves and what its UID is, and verdicts of dry-runs by resourceVersion.

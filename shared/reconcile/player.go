@@ -3,6 +3,7 @@ package reconcile
 import (
 	"encoding/json"
 	"fmt"
+	"sync"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -19,8 +20,10 @@ import (
 // answers in the order in which they were given, and the last one ever after.
 type player struct {
 	recording *record.Recording
-	reads     map[string][]record.Read
-	calls     map[string][]record.Call
+	// mu guards what follows: a function may read several things at once.
+	mu    sync.Mutex
+	reads map[string][]record.Read
+	calls map[string][]record.Call
 	// unknown are the questions and requests that the recording does not hold.
 	unknown []string
 	invent  int
@@ -56,6 +59,8 @@ func (p *player) time(n int) time.Time {
 // Play implements read.Tape.
 func (p *player) Play(question read.Question, need plan.Need) (read.Record, bool) {
 	asked := readOf(question, need)
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	queue := p.reads[asked.Key()]
 	if len(queue) == 0 {
 		p.unknown = append(p.unknown, asked.String())
