@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	baselineapplier "github.com/slipway-dev/slipway/functions/baseline-applier"
 	clusteranchor "github.com/slipway-dev/slipway/functions/cluster-anchor"
 	clustercheck "github.com/slipway-dev/slipway/functions/cluster-check"
 	machinevm "github.com/slipway-dev/slipway/functions/machine-vm"
@@ -22,6 +23,7 @@ var functions = []struct {
 	spec func() reconcile.Spec
 	host func() *reconcile.Host
 }{
+	{baselineapplier.DefaultSpec, baselineapplier.New},
 	{clusteranchor.DefaultSpec, clusteranchor.New},
 	{clustercheck.DefaultSpec, clustercheck.New},
 	{machinevm.DefaultSpec, machinevm.New},

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -209,7 +210,7 @@ func (w *Writer) sendPatch(ctx context.Context, client dynamic.ResourceInterface
 	if entry.Subresource != "" {
 		sub = []string{entry.Subresource}
 	}
-	obj, err := client.Patch(ctx, base.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: w.Manager}, sub...)
+	obj, err := client.Patch(ctx, base.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: cmp.Or(entry.Manager, w.Manager)}, sub...)
 	if err != nil {
 		return w.failed(entry, err)
 	}

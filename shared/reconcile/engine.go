@@ -63,7 +63,9 @@ type run[In any] struct {
 	vault    *vault.Vault
 	reader   *read.Reader
 	writes   int
-	renders  int
+	// renders counts the needs that were no reads: renders and dry-runs.
+	renders int
+	started time.Time
 }
 
 // reconcile brings one object to what it asks for. It never panics.
@@ -73,6 +75,7 @@ func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (
 	view := e.clusters.View()
 	r := &run[In]{engine: e, clusters: view, key: key, mode: e.mode, log: log, vault: v, reader: read.New(view, v)}
 	started := e.now()
+	r.started = started
 	defer func() {
 		if cause := recover(); cause != nil {
 			log.Error("reconcile panicked", "panic", v.Scrub(fmt.Sprint(cause)), "stack", string(debug.Stack()))
@@ -141,7 +144,10 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 	}
 
 	decision, known, err := r.decide(ctx, in)
-	if err != nil {
+	switch {
+	case errors.Is(err, apply.ErrConflict):
+		return result{}, false
+	case err != nil:
 		return r.failed(err), true
 	}
 	for _, reason := range decision.Reasons {
@@ -178,7 +184,7 @@ func (r *run[In]) gather(ctx context.Context) (root *unstructured.Unstructured, 
 	if r.mode == ModeUnmanaged {
 		return root, in, false, nil
 	}
-	if in, err = r.fn.Gather(ctx, r.reader, root); err != nil {
+	if in, err = r.input(ctx, root); err != nil {
 		return nil, in, false, err
 	}
 	// What was read ahead and not asked for is older than what follows.
@@ -189,6 +195,14 @@ func (r *run[In]) gather(ctx context.Context) (root *unstructured.Unstructured, 
 	}
 	again = late == nil || late.GetResourceVersion() != root.GetResourceVersion()
 	return root, in, again, nil
+}
+
+// input reads what one decision needs, about the whole or a part.
+func (r *run[In]) input(ctx context.Context, root *unstructured.Unstructured) (In, error) {
+	if r.key.Part != "" && r.fn.GatherPart != nil {
+		return r.fn.GatherPart(ctx, r.reader, root, r.key.Part)
+	}
+	return r.fn.Gather(ctx, r.reader, root)
 }
 
 func (r *run[In]) root(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -203,11 +217,11 @@ func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answer
 		if len(decision.Needs) == 0 {
 			return decision, known, nil
 		}
-		r.reader.Ahead(ctx, slices.DeleteFunc(slices.Clone(decision.Needs), func(need plan.Need) bool { return need.Render != nil })...)
+		r.reader.Ahead(ctx, slices.DeleteFunc(slices.Clone(decision.Needs), func(need plan.Need) bool { return need.Render != nil || need.DryRun != nil })...)
 		for _, need := range decision.Needs {
 			answer := r.answer(ctx, need)
-			if f := answer.Fault; f != nil && f.Cluster == cluster.Management && (f.Class == fault.Unavailable || f.Class == fault.Conflict) {
-				return plan.Decision{}, nil, f
+			if err := refusal(need, answer.Fault); err != nil {
+				return plan.Decision{}, nil, err
 			}
 			known[need.Key()] = answer
 		}
@@ -215,8 +229,29 @@ func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answer
 	return plan.Decision{}, nil, fmt.Errorf("cannot decide: more than %d rounds of needs", maxNeeds)
 }
 
-// answer fulfils a need, by a read or a render.
+// refusal is why the decision cannot be made with an answer: the management cluster
+// could not be asked, or what a dry-run rests on has changed since it was read.
+func refusal(need plan.Need, f *fault.Fault) error {
+	switch {
+	case f == nil || f.Cluster != cluster.Management:
+		return nil
+	case need.DryRun != nil && f.Class == fault.Conflict:
+		return apply.ErrConflict
+	case !need.Tolerant && (f.Class == fault.Unavailable || f.Class == fault.Conflict):
+		return f
+	}
+	return nil
+}
+
+// answer fulfils a need, by a read, a render or a dry-run.
 func (r *run[In]) answer(ctx context.Context, need plan.Need) plan.Answer {
+	if need.DryRun != nil {
+		r.renders++
+		obj, f := r.writer(nil).Try(ctx, *need.DryRun)
+		answer := plan.Answer{Object: obj, Fault: f}
+		r.reader.Note(need, answer)
+		return answer
+	}
 	if need.Render == nil {
 		return r.reader.Answer(ctx, need)
 	}
@@ -300,7 +335,7 @@ func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unst
 	}
 	if r.mode == ModeApply {
 		r.publish(ctx, latest, c.Events)
-		r.observe(ctx, c.Observations)
+		r.observe(ctx, c.Observations, r.now().Sub(r.started))
 	}
 	return res, true
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -15,14 +16,24 @@ import (
 )
 
 // Key names one object of the reconciled kind.
-type Key struct{ Namespace, Name string }
+type Key struct {
+	Namespace, Name string
+	// Part is the part of what hangs on the object that an event concerns, for
+	// functions that can look at one part alone (Function.GatherPart); empty for
+	// the whole.
+	Part string
+}
 
-// String is "namespace/name", or the name alone.
+// String is "namespace/name", or the name alone; a part follows after "#".
 func (k Key) String() string {
-	if k.Namespace == "" {
-		return k.Name
+	s := k.Name
+	if k.Namespace != "" {
+		s = k.Namespace + "/" + k.Name
 	}
-	return k.Namespace + "/" + k.Name
+	if k.Part != "" {
+		s += "#" + k.Part
+	}
+	return s
 }
 
 // Spec declares a function: from it the event sources, triggers, rights and
@@ -73,12 +84,18 @@ type Spec struct {
 	// they own of an object by create or update becomes the function's own with the
 	// first apply, so that a field which is left out later really goes.
 	Predecessors []string
+	// Manager is the field manager, for a function that goes on under the name of
+	// what it takes over from; empty for the standard one.
+	Manager string
+	// Reporter is the reporting controller of Kubernetes Events; empty for the
+	// standard one.
+	Reporter string
 	// Concurrency is how many requests one process takes at once.
 	Concurrency int
 }
 
 // FieldManager is the name under which the function owns fields.
-func (s Spec) FieldManager() string { return "slipway-" + s.Name }
+func (s Spec) FieldManager() string { return cmp.Or(s.Manager, "slipway-"+s.Name) }
 
 // EnvVar documents one setting.
 type EnvVar struct{ Name, Default, Help string }
@@ -163,6 +180,9 @@ type Function[In any] struct {
 	// Gather reads all that one decision needs. root is the reconciled object,
 	// never nil. What may be written is read first, what is decided from last.
 	Gather func(ctx context.Context, r *read.Reader, root *unstructured.Unstructured) (In, error)
+	// GatherPart is Gather for one part of what hangs on the object; nil for a
+	// function that knows no parts.
+	GatherPart func(ctx context.Context, r *read.Reader, root *unstructured.Unstructured, part string) (In, error)
 	// Render renders a template, for decisions that need one; else nil. An error
 	// says that the same request may work later. The result is the caller's own.
 	Render func(ctx context.Context, request render.Request) (render.Result, error)
