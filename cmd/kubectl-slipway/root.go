@@ -44,7 +44,7 @@ func newCommand(out io.Writer) *cobra.Command {
 	flags.StringVarP(&o.namespace, "namespace", "n", "slipway-system", "namespace that Slipway is installed in")
 	flags.StringVarP(&o.output, "output", "o", "", "output format: json or yaml; default is a table")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
-	root.AddCommand(resyncCommand(o), functionsCommand(o), checkCommand(o))
+	root.AddCommand(resyncCommand(o), functionsCommand(o), checkCommand(o), baselineCommand(o))
 	return root
 }
 

@@ -1,7 +1,7 @@
 // Command generate writes everything that follows from the functions' own
 // declarations: event sources, triggers and resyncs in sources/, Services,
 // accounts and rights in deploy/base, what target clusters need in deploy/target,
-// and the table in the README.
+// docs/assets.md, and the table in the README.
 //
 //	go run ./deploy/generate          write the files
 //	go run ./deploy/generate -check   name the files that are out of date, exit 1
@@ -80,6 +80,7 @@ func render(root string, specs []reconcile.Spec) (map[string][]byte, error) {
 		return nil, err
 	}
 	files["README.md"] = readme
+	files["docs/assets.md"] = assets()
 	return files, nil
 }
 

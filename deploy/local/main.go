@@ -130,6 +130,9 @@ func run(ctx context.Context, f *flags) error {
 		return s.Failed(ctx)
 	}
 	wanted := reconciled(samples)
+	if slices.ContainsFunc(wanted, isHyperConverged) {
+		return awaitSample(ctx, s, f.timeout)
+	}
 	waited := s.WaitReady(ctx, f.timeout, wanted...)
 	return errors.Join(waited, tables(ctx, s, wanted))
 }

@@ -33,6 +33,7 @@ func Spec(settings Settings) reconcile.Spec {
 		Manager:          catalog.Manager,
 		Reporter:         catalog.Manager,
 		ConcludesOutages: true,
+		TellsEachRound:   true,
 		Concurrency:      concurrency,
 	}
 	for _, v := range variables {

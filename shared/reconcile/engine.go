@@ -165,6 +165,9 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 		return retry(f.Error()), true
 	}
 	if decision.Plan.Continue && changed(outcomes) && len(outcomes.Faults()) == 0 {
+		if r.fn.Spec.TellsEachRound {
+			r.tell(ctx, writer.Latest(cluster.Management, r.fn.Spec.Reconciles, root), r.fn.Conclude(r.now(), in, known, outcomes))
+		}
 		return result{}, false
 	}
 	return r.conclude(ctx, writer, root, r.fn.Conclude(r.now(), in, known, outcomes))
@@ -338,6 +341,17 @@ func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unst
 		r.observe(ctx, c.Observations, r.now().Sub(r.started))
 	}
 	return res, true
+}
+
+// tell publishes what a round that is not the last has to tell.
+func (r *run[In]) tell(ctx context.Context, root *unstructured.Unstructured, c plan.Conclusion) {
+	if r.mode != ModeApply {
+		return
+	}
+	r.publish(ctx, root, c.Events)
+	// How long it took is known at the end.
+	observed := slices.DeleteFunc(slices.Clone(c.Observations), func(o plan.Observation) bool { return o.Elapsed })
+	r.observe(ctx, observed, 0)
 }
 
 // withoutNulls drops null fields: a merge patch would send them for ever.

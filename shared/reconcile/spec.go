@@ -75,6 +75,10 @@ type Spec struct {
 	// Conclude, like refused ones: it says so on the object and asks for a retry.
 	// Otherwise the call ends there, and nothing but the log tells of it.
 	ConcludesOutages bool
+	// TellsEachRound lets a round whose plan asks to continue be concluded too, as far
+	// as Events and observations go: for functions that write down what they have
+	// told, round by round.
+	TellsEachRound bool
 	// Metrics are the function's own, beside those of the runtime. Conclusions
 	// observe counters and histograms, gauges are counted as Gauges say.
 	Metrics []telemetry.Instrument

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"flag"
 	"os"
 	"strings"
 	"testing"
@@ -8,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 )
+
+var update = flag.Bool("update", false, "write the golden anew")
 
 // facts are those of a cluster that has everything.
 func facts() Facts {
@@ -55,7 +58,7 @@ func TestContentsAreExact(t *testing.T) {
 		out.Write(text)
 	}
 	const golden = "testdata/assets.yaml"
-	if os.Getenv("UPDATE_GOLDEN") != "" {
+	if *update {
 		if err := os.WriteFile(golden, []byte(out.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +68,7 @@ func TestContentsAreExact(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(out.String(), "\n")); diff != "" {
-		t.Errorf("run the test with UPDATE_GOLDEN=1 if it is meant so (-golden +got):\n%s", diff)
+		t.Errorf("run the test with -update if it is meant so (-golden +got):\n%s", diff)
 	}
 }
 

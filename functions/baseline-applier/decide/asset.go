@@ -413,7 +413,7 @@ func (l *looker) drift(f Finding) Finding {
 	if f.Live == nil {
 		return l.correct(f, nil, rec.UID != "" && rec.Desired == hash(f.Desired.Object))
 	}
-	differs := slices.DeleteFunc(Differences(f.Would, f.Live, f.Asset.ListKeys), func(d Difference) bool { return under(d.owner, f.masked) })
+	differs := slices.DeleteFunc(Differences(f.Would, f.Live, f.Asset), func(d Difference) bool { return under(d.owner, f.masked) })
 	rec.Differs = differs[:min(len(differs), maxDifferences)]
 	switch {
 	case rec.Pause != nil:
@@ -438,7 +438,7 @@ func (f Finding) inSync() Finding {
 		n := len(rec.Writes)
 		rec.Created = n > 0 && rec.Writes[n-1].Base == absent && created(f.Live)
 	}
-	if _, owns := ours(f.Live); !owns || rec.Desired != hash(f.Desired.Object) && rec.Desired != "" || rec.Desired == "" && created(f.Live) {
+	if _, owns := ours(f.Live); !owns || rec.Desired != "" && rec.Desired != hash(f.Desired.Object) {
 		f.Entries = []plan.Entry{f.apply("it is as it should be; what the baseline sets of it becomes the baseline's own")}
 	}
 	rec.Desired, rec.UID, rec.Next = hash(f.Desired.Object), uid, nil

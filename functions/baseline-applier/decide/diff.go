@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/slipway-dev/slipway/functions/baseline-applier/catalog"
 )
 
 // Difference is one value that is not as the baseline wants it.
@@ -42,8 +44,8 @@ func reduced(obj *unstructured.Unstructured) map[string]any {
 }
 
 // Differences are those between what an apply would make of an object and what it is.
-func Differences(would, live *unstructured.Unstructured, listKeys map[string][]string) []Difference {
-	d := differ{listKeys: listKeys}
+func Differences(would, live *unstructured.Unstructured, a catalog.Asset) []Difference {
+	d := differ{listKeys: a.ListKeys, atomic: a.Atomic}
 	d.value(reduced(would), reduced(live), nil, fieldpath.Path{}, "")
 	slices.SortFunc(d.found, func(a, b Difference) int { return compareText(a.Path, b.Path) })
 	return d.found
@@ -61,13 +63,14 @@ func compareText(a, b string) int {
 
 type differ struct {
 	listKeys map[string][]string
+	atomic   []string
 	found    []Difference
 }
 
 func (d *differ) value(want, have any, tokens []string, owner fieldpath.Path, dotted string) {
 	a, isMap := want.(map[string]any)
 	b, bothMaps := have.(map[string]any)
-	if isMap && (bothMaps || have == nil) && len(a)+len(b) > 0 {
+	if isMap && (bothMaps || have == nil) && len(a)+len(b) > 0 && !slices.Contains(d.atomic, dotted) {
 		names := slices.Sorted(maps.Keys(a))
 		for name := range b {
 			if _, found := a[name]; !found {

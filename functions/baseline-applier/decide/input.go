@@ -42,6 +42,9 @@ type Input struct {
 	Listed   bool
 	// HardwareProblem is why nodes cannot be seen.
 	HardwareProblem string
+	// Preview looks at everything, as if the HyperConverged had been brought in line
+	// already; nothing is meant to be written.
+	Preview bool
 }
 
 // Counts reports whether a HyperConverged is the one that the baseline is for.

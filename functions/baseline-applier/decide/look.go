@@ -84,8 +84,17 @@ func Look(now time.Time, in Input, known plan.Answers) View {
 	for _, a := range assets {
 		f := l.asset(a)
 		l.view.Findings = append(l.view.Findings, f)
+		if a.Name != catalog.HCO || f.waits {
+			continue
+		}
 		// The others are rendered from what the HyperConverged comes to.
-		if a.Name == catalog.HCO && !f.waits && (len(f.Entries) > 0 || f.Retry != "") {
+		if in.Preview {
+			if f.Would != nil {
+				l.in.HCO, l.ctx.hco = f.Would, f.Would
+			}
+			continue
+		}
+		if f.Continue || f.Retry != "" {
 			break
 		}
 	}

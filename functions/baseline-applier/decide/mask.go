@@ -27,7 +27,12 @@ type Masked struct {
 
 // unmaskable are the pointers that identify an object, or mark it as ours.
 var unmaskable = [][]string{
-	{"apiVersion"}, {"kind"}, {"status"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "managedFields"},
+	{"apiVersion"},
+	{"kind"},
+	{"status"},
+	{"metadata", "name"},
+	{"metadata", "namespace"},
+	{"metadata", "managedFields"},
 	{"metadata", "labels", catalog.LabelManaged},
 }
 

@@ -44,29 +44,16 @@ func created(live *unstructured.Unstructured) bool {
 	})
 }
 
-// holdsPath tells whether a set has a path, something under it, or the whole that it is in.
+// holdsPath tells whether a set has a path, or something under it.
 func holdsPath(set *fieldpath.Set, path fieldpath.Path) bool {
-	if len(path) == 0 {
-		return !set.Empty()
-	}
-	for n := 1; n <= len(path); n++ {
-		if set.Has(path[:n]) && (n == len(path) || isLeaf(set, path[:n])) {
-			return true
-		}
+	if len(path) > 0 && set.Has(path) {
+		return true
 	}
 	under := set
 	for _, element := range path {
 		under = under.WithPrefix(element)
 	}
 	return !under.Empty()
-}
-
-func isLeaf(set *fieldpath.Set, path fieldpath.Path) bool {
-	under := set
-	for _, element := range path {
-		under = under.WithPrefix(element)
-	}
-	return under.Empty()
 }
 
 // without is an object whose function owns nothing at or below some paths, and

@@ -47,11 +47,22 @@ var nodeKinds = []string{"machineconfiguration.openshift.io/MachineConfig", "mac
 
 // forbidden are the pointers that an operation may neither be nor lie under.
 var forbidden = [][]string{
-	{"apiVersion"}, {"kind"}, {"status"},
-	{"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "managedFields"}, {"metadata", "finalizers"},
-	{"metadata", "ownerReferences"}, {"metadata", "uid"}, {"metadata", "resourceVersion"}, {"metadata", "generateName"},
-	{"metadata", "deletionTimestamp"}, {"metadata", "deletionGracePeriodSeconds"}, {"metadata", "creationTimestamp"},
-	{"metadata", "generation"}, {"metadata", "selfLink"},
+	{"apiVersion"},
+	{"kind"},
+	{"status"},
+	{"metadata", "name"},
+	{"metadata", "namespace"},
+	{"metadata", "managedFields"},
+	{"metadata", "finalizers"},
+	{"metadata", "ownerReferences"},
+	{"metadata", "uid"},
+	{"metadata", "resourceVersion"},
+	{"metadata", "generateName"},
+	{"metadata", "deletionTimestamp"},
+	{"metadata", "deletionGracePeriodSeconds"},
+	{"metadata", "creationTimestamp"},
+	{"metadata", "generation"},
+	{"metadata", "selfLink"},
 }
 
 // Patched is an object after a user's patch, and how many operations that had. The

@@ -3,6 +3,7 @@ package decide
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -127,8 +128,8 @@ func TestAPatchThatDoesNotFitIsNoRefusal(t *testing.T) {
 
 func TestACopyCannotGrowWithoutBound(t *testing.T) {
 	patch := `[{"op":"add","path":"/spec/a","value":"` + strings.Repeat("x", 1000) + `"}`
-	for range 30 {
-		patch += `,{"op":"copy","from":"/spec","path":"/spec/b"}`
+	for i := range 30 {
+		patch += fmt.Sprintf(`,{"op":"copy","from":"/spec","path":"/spec/b%d"}`, i)
 	}
 	if _, _, err := Patched(object(t, scheduler), patch+"]", true); err == nil || !strings.Contains(err.Error(), "allowed") {
 		t.Errorf("got %v", err)

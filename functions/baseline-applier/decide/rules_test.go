@@ -128,11 +128,13 @@ func TestWhoIsWanted(t *testing.T) {
 	}{
 		"Plain": {"always on, but for hardware", `{}`, map[string]string{}, []string{"kubelet-perf-settings", "metallb-operator", "mtv-operator", "node-health-check", "numa-topology", "observability-operator", "prometheus-alerts", "psi-enable", "swap-enable"}},
 		"Off": {
-			"the old opt-ins switch off", `{platform.kubevirt.io/openshift: "false", platform.kubevirt.io/enable-mtv: "false", platform.kubevirt.io/enable-metallb: "true"}`, map[string]string{PCIDevices: "n"},
+			"the old opt-ins switch off", `{platform.kubevirt.io/openshift: "false", platform.kubevirt.io/enable-mtv: "false", platform.kubevirt.io/enable-metallb: "true"}`,
+			map[string]string{PCIDevices: "n"},
 			[]string{"kubelet-perf-settings", "metallb-operator", "node-health-check", "observability-operator", "prometheus-alerts", "psi-enable", "swap-enable"},
 		},
 		"OptIn": {
-			"and the real ones on", `{platform.kubevirt.io/enable-loadaware: "true", platform.kubevirt.io/enable-cpu-manager: "true", platform.kubevirt.io/enable-aaq: "true"}`, map[string]string{GPU: "n", USBDevices: "n", VFIOCapable: "n"},
+			"and the real ones on", `{platform.kubevirt.io/enable-loadaware: "true", platform.kubevirt.io/enable-cpu-manager: "true", platform.kubevirt.io/enable-aaq: "true"}`,
+			map[string]string{GPU: "n", USBDevices: "n", VFIOCapable: "n"},
 			[]string{"descheduler-loadaware", "kubelet-cpu-manager", "kubelet-perf-settings", "metallb-operator", "mtv-operator", "node-health-check", "numa-topology", "observability-operator", "pci-passthrough", "prometheus-alerts", "psi-enable", "swap-enable", "aaq-operator", "vfio-assign", "usb-passthrough"},
 		},
 	}
@@ -165,11 +167,11 @@ func TestTheOpponentIsWhoChangedTheField(t *testing.T) {
 		{manager: kubelet, operation: Update, time: "2026-01-01T00:00:08Z", fieldsType: FieldsV1, subresource: status, fieldsV1: {"f:status": {"f:a": {}}}},
 		{manager: argo, operation: Update, time: "2026-01-01T00:00:01Z", fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:a": {}}}},
 		{manager: late, operation: Update, time: "2026-01-01T00:00:07Z", fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:c": {}}}}]}}`)
-	differs := Differences(object(t, `{spec: {a: 1}}`), object(t, `{spec: {a: 2}}`), nil)
+	differs := Differences(object(t, `{spec: {a: 1}}`), object(t, `{spec: {a: 2}}`), catalog.Asset{})
 	if got := (change{live: live, paths: differs}).opponent(); got != "argo" {
 		t.Errorf("it is %q", got)
 	}
-	if ownsAll(live, differs) || !ownsAll(live, Differences(object(t, `{spec: {b: 1}}`), object(t, `{spec: {b: 2}}`), nil)) {
+	if ownsAll(live, differs) || !ownsAll(live, Differences(object(t, `{spec: {b: 1}}`), object(t, `{spec: {b: 2}}`), catalog.Asset{})) {
 		t.Error("a field that is ours is not told from one that is not")
 	}
 }
