@@ -3,6 +3,7 @@ package baselineapplier
 import (
 	"context"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -35,7 +36,8 @@ func (m mapper) ofHCO(_ context.Context, _ *read.Reader, e event.Event) ([]recon
 }
 
 // ofObject: the asset that the object belongs to, unless the object is as it was left.
-// Two reads tell that; so the function's own writes wake nobody.
+// Two reads tell that; so the function's own writes wake nobody, not even while the
+// call that made them is about to look at them again.
 func (m mapper) ofObject(res kind.Resource) func(context.Context, *read.Reader, event.Event) ([]reconcile.Key, error) {
 	return func(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
 		if res.String() == kinds.PrometheusRules.String() && e.Namespace == decide.RuleNamespace && e.Name == decide.RuleName {
@@ -61,7 +63,7 @@ func (m mapper) ofObject(res kind.Resource) func(context.Context, *read.Reader, 
 		if err != nil {
 			return nil, err
 		}
-		if state.Assets[asset.Name].Left(live) {
+		if record := state.Assets[asset.Name]; record.Left(live) || record.Settling(live, time.Now()) {
 			return nil, nil
 		}
 		return m.of(decide.PartAsset(asset.Name)), nil

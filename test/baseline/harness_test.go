@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"context"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -282,5 +281,3 @@ func everything() map[string]string {
 // hardware is a node that has it all.
 const hardware = `{apiVersion: v1, kind: Node, metadata: {name: full, annotations: {kubevirt.io/topology-manager-policy: x}, labels: {feature.node.kubernetes.io/pci-present: "true",
 	feature.node.kubernetes.io/usb-present: "true", feature.node.kubernetes.io/iommu-enabled: "true"}}}`
-
-func sortedNames(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }

@@ -45,7 +45,7 @@ func TestAnyCallMayFail(t *testing.T) {
 	s := newScene(t, everything())
 	s.run().Resync()
 	want := s.values()
-	for _, n := range calls(150, 4, 30, 75, 105) {
+	for _, n := range calls(150, 30, 75, 105) {
 		for _, code := range []int{http.StatusInternalServerError, http.StatusConflict} {
 			t.Run(fmt.Sprintf("%d/%d", n, code), func(t *testing.T) {
 				s := newScene(t, everything())

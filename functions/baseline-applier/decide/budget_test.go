@@ -140,3 +140,29 @@ func TestResumeByHand(t *testing.T) {
 		t.Error("what is not paused is resumed")
 	}
 }
+
+func TestOnlyOnesOwnFreshWriteIsLeftToTheCallThatMadeIt(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 10, 0, time.UTC)
+	live := func(ours, theirs string) *unstructured.Unstructured {
+		return object(t, `{metadata: {uid: u, resourceVersion: "2", managedFields: [
+			{manager: virt-platform-autopilot, operation: Apply, time: "2026-01-01T00:00:`+ours+`Z"}, {manager: argo, operation: Update, time: "2026-01-01T00:00:`+theirs+`Z"}]}}`)
+	}
+	pending := Record{Writes: []Write{{At: now.Add(-time.Second), Base: "u/1"}}}
+	done, tried := pending, pending
+	done.Writes = []Write{{At: now.Add(-time.Second), Base: "u/1", Done: true}}
+	tried.Writes = []Write{{At: now.Add(-time.Second), Base: "u/2"}}
+	for name, tc := range map[string]struct {
+		record Record
+		live   *unstructured.Unstructured
+		at     time.Time
+		want   bool
+	}{
+		"Fresh": {pending, live("09", "08"), now, true}, "SomebodySince": {pending, live("08", "09"), now, false}, "SameSecond": {pending, live("09", "09"), now, false},
+		"LongAgo": {pending, live("09", "08"), now.Add(time.Minute), false}, "SeenAlready": {done, live("09", "08"), now, false},
+		"NotMadeYet": {tried, live("09", "08"), now, false}, "Gone": {pending, nil, now, false},
+	} {
+		if got := tc.record.Settling(tc.live, tc.at); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -296,3 +296,28 @@ func (r Record) Left(live *unstructured.Unstructured) bool {
 	return live != nil && r.Outcome == InSync && r.Result != "" && (n == 0 || r.Writes[n-1].Done) &&
 		r.UID == string(live.GetUID()) && r.Result == Projection(live)
 }
+
+// settling is how long a call may take from a write to the next look.
+const settling = 5 * time.Second
+
+// Settling reports whether an object was just written by a call that will look at it
+// again, and by nobody since. A change that leaves no trace among the managers, within
+// that time, is seen by the resync.
+func (r Record) Settling(live *unstructured.Unstructured, now time.Time) bool {
+	n := len(r.Writes)
+	if live == nil || n == 0 || r.Writes[n-1].Done || r.Writes[n-1].Base == baseOf(live) || now.Sub(r.Writes[n-1].At).Abs() > settling {
+		return false
+	}
+	var own, others time.Time
+	for _, entry := range live.GetManagedFields() {
+		if entry.Time == nil || entry.Subresource != "" {
+			continue
+		}
+		if at := entry.Time.Time; isOurs(entry) && at.After(own) {
+			own = at
+		} else if !isOurs(entry) && at.After(others) {
+			others = at
+		}
+	}
+	return own.After(others)
+}
