@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	baselineapplier "github.com/slipway-dev/slipway/functions/baseline-applier"
 	clusteranchor "github.com/slipway-dev/slipway/functions/cluster-anchor"
 	clustercheck "github.com/slipway-dev/slipway/functions/cluster-check"
 	helmreleasemirror "github.com/slipway-dev/slipway/functions/helmrelease-mirror"
@@ -28,6 +29,7 @@ var functions = []struct {
 	spec func() reconcile.Spec
 	host func() *reconcile.Host
 }{
+	{baselineapplier.DefaultSpec, baselineapplier.New},
 	{clusteranchor.DefaultSpec, clusteranchor.New},
 	{clustercheck.DefaultSpec, clustercheck.New},
 	{helmreleasemirror.DefaultSpec, helmreleasemirror.New},

@@ -74,7 +74,7 @@ func TestErrorsNameTheValueAndTheWayOut(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"UnknownFunction": {"a typo must not ask nobody for nothing", []string{"resync", "machine-vn", "--broker", refusing}, `function "machine-vn": there are cluster-anchor, `},
+		"UnknownFunction": {"a typo must not ask nobody for nothing", []string{"resync", "machine-vn", "--broker", refusing}, `function "machine-vn": there are baseline-applier, cluster-anchor, `},
 		"BrokerRefuses":   {"what the broker said is passed on", []string{"resync", "--broker", refusing}, "429"},
 		"NoBroker":        {"a broker that is not there is named", []string{"resync", "--broker", "http://127.0.0.1:1"}, "cannot reach the broker"},
 		"UnknownFormat":   {"the formats are named", []string{"functions", "-o", "xml"}, `"xml": use -o json or -o yaml`},

@@ -49,7 +49,7 @@ func newCommand(out io.Writer) *cobra.Command {
 	flags.StringVarP(&o.output, "output", "o", "", "output format: json, yaml or wide; default is for people")
 	_ = root.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml", "wide"}, cobra.ShellCompDirectiveNoFileComp))
 	root.AddCommand(resyncCommand(o), functionsCommand(o), checkCommand(o), render.Command(),
-		recordCommand(o), eventsCommand(o), replayCommand(o), planCommand(o), explainCommand(o), consoleCommand(o))
+		recordCommand(o), eventsCommand(o), replayCommand(o), planCommand(o), explainCommand(o), consoleCommand(o), baselineCommand(o))
 	return root
 }
 

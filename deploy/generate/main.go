@@ -2,7 +2,7 @@
 // declarations: event sources, triggers and resyncs in sources/, Services,
 // accounts and rights in deploy/base, the whole set as one function in deploy/root,
 // the components that name every function, what target clusters need in
-// deploy/target, and the table in the README.
+// deploy/target, docs/assets.md, and the table in the README.
 //
 //	go run ./deploy/generate          write the files
 //	go run ./deploy/generate -check   name the files that are out of date, exit 1
@@ -88,6 +88,7 @@ func render(root string, specs []reconcile.Spec) (map[string][]byte, error) {
 		return nil, err
 	}
 	files["README.md"] = readme
+	files["docs/assets.md"] = assets()
 	return files, nil
 }
 

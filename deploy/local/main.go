@@ -138,6 +138,9 @@ func run(ctx context.Context, f *flags) error {
 		return s.Failed(ctx)
 	}
 	wanted := append(reconciled(objects), sample.workloads()...)
+	if slices.ContainsFunc(wanted, isHyperConverged) {
+		return awaitSample(ctx, s, f.timeout)
+	}
 	waited := s.WaitReady(ctx, f.timeout, wanted...)
 	if waited == nil {
 		waited = sample.reached(ctx, s, f.timeout)

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -224,7 +225,7 @@ func (w *Writer) sendPatch(ctx context.Context, client dynamic.ResourceInterface
 		sub = []string{entry.Subresource}
 	}
 	obj, err := w.request(entry, VerbPatch, patch, func() (*unstructured.Unstructured, error) {
-		return client.Patch(ctx, base.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: w.Manager}, sub...)
+		return client.Patch(ctx, base.GetName(), types.MergePatchType, body, metav1.PatchOptions{FieldManager: cmp.Or(entry.Manager, w.Manager)}, sub...)
 	})
 	if err != nil {
 		return w.failed(entry, err)

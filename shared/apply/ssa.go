@@ -17,7 +17,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
 
+	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/plan"
+	"github.com/slipway-dev/slipway/shared/read"
 )
 
 func (w *Writer) apply(ctx context.Context, client dynamic.ResourceInterface, entry plan.Entry) plan.Outcome {
@@ -159,4 +161,27 @@ func (w *Writer) dryRun(ctx context.Context, client dynamic.ResourceInterface, e
 	}
 	seen.verdicts[key] = result
 	return result, nil
+}
+
+// Try asks what the server would make of an Apply, and makes nothing: the object as
+// it would be, as the function's own or as one that is new.
+func (w *Writer) Try(ctx context.Context, entry plan.Entry) (*unstructured.Unstructured, *fault.Fault) {
+	call := fmt.Sprintf("dry-run %s %s", entry.Resource, entry.Name())
+	client, err := w.client(ctx, entry)
+	if err != nil {
+		return nil, read.Fault(err, entry.Cluster, call, w.Vault)
+	}
+	if w.Tried != nil {
+		w.Tried(entry)
+	}
+	base := entry.Base
+	if base == nil {
+		base = &unstructured.Unstructured{}
+	}
+	obj, err := w.serverSideApply(ctx, client, entry, base, []string{metav1.DryRunAll})
+	if err != nil {
+		return nil, read.Fault(err, entry.Cluster, call, w.Vault)
+	}
+	w.Vault.SealObject(entry.Resource, obj)
+	return obj, nil
 }

@@ -9,6 +9,9 @@
 package plan
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -49,6 +52,9 @@ type Entry struct {
 	Base *unstructured.Unstructured `json:"base,omitempty"`
 	// Reason is a sentence for the log, the plan and the recording.
 	Reason string `json:"reason"`
+	// Manager is the field manager of a Patch that must be told apart from the
+	// function's own; empty for that one.
+	Manager string `json:"manager,omitempty"`
 	// Shared marks a created object that others may rely on as soon as it is
 	// there: it stays even if the reconciled object went meanwhile.
 	Shared bool `json:"shared,omitempty"`
@@ -79,6 +85,22 @@ func (e Entry) String() string {
 		s += " on cluster " + e.Cluster
 	}
 	return s
+}
+
+// fingerprint tells entries for one object apart by what they want and rest on.
+func (e Entry) fingerprint() string {
+	var content map[string]any
+	if e.Object != nil {
+		content = e.Object.Object
+	}
+	base := ""
+	if e.Base != nil {
+		base = string(e.Base.GetUID()) + "/" + e.Base.GetResourceVersion()
+	}
+	// What was read or built from JSON encodes, with sorted keys.
+	text, _ := json.Marshal(content)
+	sum := sha256.Sum256(append(text, base...))
+	return hex.EncodeToString(sum[:])
 }
 
 // Stage is a group of writes. A stage is reached only when every write of the
@@ -116,12 +138,21 @@ type Need struct {
 	Limit int64 `json:"limit,omitempty"`
 	// Render asks for a template to be rendered; nothing else is set then.
 	Render *render.Request `json:"render,omitempty"`
+	// DryRun asks what the server would make of an Apply, without making it; nothing
+	// but Tolerant is set then. The answer is the object as it would be.
+	DryRun *Entry `json:"dryRun,omitempty"`
+	// Tolerant leaves it to the decision to judge an answer that the management
+	// cluster did not give; otherwise the call ends there and is tried again.
+	Tolerant bool `json:"tolerant,omitempty"`
 }
 
 // Key identifies the need among the answers.
 func (n Need) Key() string {
 	if n.Render != nil {
 		return "render|" + n.Render.Hash()
+	}
+	if n.DryRun != nil {
+		return "dry-run|" + n.DryRun.String() + "|" + n.DryRun.fingerprint()
 	}
 	key := n.Cluster + "|" + n.Resource.String() + "|" + n.Namespace + "|" + n.Name + "|" + n.Selector
 	if n.Limit > 0 {
@@ -254,13 +285,18 @@ type Conclusion struct {
 	Observations []Observation `json:"observations,omitempty"`
 }
 
-// Observation is a value for a counter, which it is added to, or a histogram.
+// Observation is a value for a counter, which it is added to, a histogram, or a
+// level, which it replaces.
 type Observation struct {
 	// Metric is the name of a declared metric, Labels are the values of its labels
 	// in the declared order.
 	Metric string   `json:"metric"`
 	Labels []string `json:"labels,omitempty"`
 	Value  float64  `json:"value"`
+	// Elapsed stands for the seconds that the reconcile took, as Value.
+	Elapsed bool `json:"elapsed,omitempty"`
+	// Gone takes back what a level said.
+	Gone bool `json:"gone,omitempty"`
 }
 
 // Event is a Kubernetes Event: something happened that a person may look for.
@@ -269,4 +305,22 @@ type Event struct {
 	Warning bool   `json:"warning,omitempty"`
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
+	// Key tells repetitions of what the Event says from news, across versions of the
+	// reconciled object: Events of one key are one. Empty: each version of the
+	// object makes news of it.
+	Key string `json:"key,omitempty"`
+	// Action is what was done or tried; empty for Reconcile. Events of one action
+	// may be aggregated.
+	Action string `json:"action,omitempty"`
+	// Related is another object that the Event is about.
+	Related *Reference `json:"related,omitempty"`
+}
+
+// Reference names an object.
+type Reference struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	UID        string `json:"uid,omitempty"`
 }

@@ -66,7 +66,9 @@ type run[In any] struct {
 	vault    *vault.Vault
 	reader   *read.Reader
 	writes   int
-	renders  int
+	// renders counts the needs that were no reads: renders and dry-runs.
+	renders int
+	started time.Time
 	// session is nil where nobody looks.
 	session *session
 }
@@ -82,6 +84,7 @@ func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (
 	view := e.clusters.View()
 	r := &run[In]{engine: e, clusters: view, key: key, mode: e.mode, log: log, vault: v, reader: s.newReader(view, v), session: s}
 	started := e.now()
+	r.started = started
 	defer func() {
 		if cause := recover(); cause != nil {
 			log.Error("reconcile panicked", "panic", v.Scrub(fmt.Sprint(cause)), "stack", string(debug.Stack()))
@@ -153,7 +156,10 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 	}
 
 	decision, known, err := r.decide(ctx, in)
-	if err != nil {
+	switch {
+	case errors.Is(err, apply.ErrConflict):
+		return result{}, false
+	case err != nil:
 		return r.failed(err), true
 	}
 	r.session.decided(decision)
@@ -173,6 +179,9 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 		return retry(f.Error()), true
 	}
 	if decision.Plan.Continue && changed(outcomes) && len(outcomes.Faults()) == 0 {
+		if r.fn.Spec.TellsEachRound {
+			r.tell(ctx, writer.Latest(cluster.Management, r.fn.Spec.Reconciles, root), r.fn.Conclude(r.now(), in, known, outcomes))
+		}
 		return result{}, false
 	}
 	return r.conclude(ctx, writer, root, r.fn.Conclude(r.now(), in, known, outcomes))
@@ -194,7 +203,7 @@ func (r *run[In]) gather(ctx context.Context) (root *unstructured.Unstructured, 
 	if r.mode == ModeUnmanaged {
 		return root, in, false, nil
 	}
-	if in, err = r.fn.Gather(ctx, r.reader, root); err != nil {
+	if in, err = r.input(ctx, root); err != nil {
 		return nil, in, false, err
 	}
 	// What was read ahead and not asked for is older than what follows.
@@ -205,6 +214,14 @@ func (r *run[In]) gather(ctx context.Context) (root *unstructured.Unstructured, 
 	}
 	again = late == nil || late.GetResourceVersion() != root.GetResourceVersion()
 	return root, in, again, nil
+}
+
+// input reads what one decision needs, about the whole or a part.
+func (r *run[In]) input(ctx context.Context, root *unstructured.Unstructured) (In, error) {
+	if r.key.Part != "" && r.fn.GatherPart != nil {
+		return r.fn.GatherPart(ctx, r.reader, root, r.key.Part)
+	}
+	return r.fn.Gather(ctx, r.reader, root)
 }
 
 func (r *run[In]) root(ctx context.Context) (*unstructured.Unstructured, error) {
@@ -220,11 +237,11 @@ func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answer
 			return decision, known, nil
 		}
 		r.session.decided(decision)
-		r.reader.Ahead(ctx, slices.DeleteFunc(slices.Clone(decision.Needs), func(need plan.Need) bool { return need.Render != nil })...)
+		r.reader.Ahead(ctx, slices.DeleteFunc(slices.Clone(decision.Needs), func(need plan.Need) bool { return need.Render != nil || need.DryRun != nil })...)
 		for _, need := range decision.Needs {
 			answer := r.answer(ctx, need)
-			if f := answer.Fault; f != nil && f.Cluster == cluster.Management && (f.Class == fault.Unavailable || f.Class == fault.Conflict) {
-				return plan.Decision{}, nil, f
+			if err := refusal(need, answer.Fault); err != nil {
+				return plan.Decision{}, nil, err
 			}
 			known[need.Key()] = answer
 		}
@@ -232,8 +249,29 @@ func (r *run[In]) decide(ctx context.Context, in In) (plan.Decision, plan.Answer
 	return plan.Decision{}, nil, fmt.Errorf("cannot decide: more than %d rounds of needs", maxNeeds)
 }
 
-// answer fulfils a need, by a read or a render.
+// refusal is why the decision cannot be made with an answer: the management cluster
+// could not be asked, or what a dry-run rests on has changed since it was read.
+func refusal(need plan.Need, f *fault.Fault) error {
+	switch {
+	case f == nil || f.Cluster != cluster.Management:
+		return nil
+	case need.DryRun != nil && f.Class == fault.Conflict:
+		return apply.ErrConflict
+	case !need.Tolerant && (f.Class == fault.Unavailable || f.Class == fault.Conflict):
+		return f
+	}
+	return nil
+}
+
+// answer fulfils a need, by a read, a render or a dry-run.
 func (r *run[In]) answer(ctx context.Context, need plan.Need) plan.Answer {
+	if need.DryRun != nil {
+		r.renders++
+		obj, f := r.writer(nil).Try(ctx, *need.DryRun)
+		answer := plan.Answer{Object: obj, Fault: f}
+		r.reader.Note(need, answer)
+		return answer
+	}
 	if need.Render == nil {
 		return r.reader.Answer(ctx, need)
 	}
@@ -328,9 +366,20 @@ func (r *run[In]) conclude(ctx context.Context, writer *apply.Writer, root *unst
 	}
 	if r.mode == ModeApply && !r.session.plays() {
 		r.publish(ctx, latest, c.Events)
-		r.observe(ctx, c.Observations)
+		r.observe(ctx, c.Observations, r.now().Sub(r.started))
 	}
 	return res, true
+}
+
+// tell publishes what a round that is not the last has to tell.
+func (r *run[In]) tell(ctx context.Context, root *unstructured.Unstructured, c plan.Conclusion) {
+	if r.mode != ModeApply {
+		return
+	}
+	r.publish(ctx, root, c.Events)
+	// How long it took is known at the end.
+	observed := slices.DeleteFunc(slices.Clone(c.Observations), func(o plan.Observation) bool { return o.Elapsed })
+	r.observe(ctx, observed, 0)
 }
 
 // withoutNulls drops null fields: a merge patch would send them for ever.

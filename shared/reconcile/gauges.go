@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -14,8 +15,15 @@ import (
 )
 
 // observe hands a conclusion's values to the function's metrics.
-func (r *run[In]) observe(ctx context.Context, observations []plan.Observation) {
+func (r *run[In]) observe(ctx context.Context, observations []plan.Observation, elapsed time.Duration) {
 	for _, o := range observations {
+		if o.Elapsed {
+			o.Value = elapsed.Seconds()
+		}
+		if o.Gone {
+			r.metrics.Drop(o.Metric, o.Labels...)
+			continue
+		}
 		if !r.metrics.Observe(ctx, o.Metric, o.Value, o.Labels...) {
 			r.log.Error("observation lost", "metric", o.Metric, "error", "the function's Spec does not declare the metric like this")
 		}

@@ -301,7 +301,7 @@ func (h *Host) handle(ctx context.Context, ce cloudevents.Event, log *slog.Logge
 	if len(keys) > maxFanOut {
 		return h.resync(ctx, event.Resync{Function: h.spec.Name}, log)
 	}
-	log.Debug("event", "kind", e.Kind, "of", Key{e.Namespace, e.Name}.String(), "keys", len(keys))
+	log.Debug("event", "kind", e.Kind, "of", Key{Namespace: e.Namespace, Name: e.Name}.String(), "keys", len(keys))
 	done, class, message := h.all(ctx, keys, log)
 	if done < len(keys) {
 		class, message = plan.Retry, fmt.Sprintf("%d of %d objects were reached in time", done, len(keys))

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -73,7 +74,11 @@ func (r *run[In]) publish(ctx context.Context, root *unstructured.Unstructured, 
 // event builds an events.k8s.io/v1 Event. Its name is derived from what it
 // tells of which state, so that a doubled call makes no second one.
 func (r *run[In]) event(root *unstructured.Unstructured, namespace string, e plan.Event) *unstructured.Unstructured {
-	sum := sha256.Sum256([]byte(string(root.GetUID()) + root.GetResourceVersion() + e.Reason + e.Message))
+	state := root.GetResourceVersion()
+	if e.Key != "" {
+		state = e.Key
+	}
+	sum := sha256.Sum256([]byte(string(root.GetUID()) + state + e.Reason + e.Message))
 	name := root.GetName()
 	if len(name) > 200 {
 		name = name[:200]
@@ -82,13 +87,13 @@ func (r *run[In]) event(root *unstructured.Unstructured, namespace string, e pla
 	if e.Warning {
 		kindOf = "Warning"
 	}
-	return &unstructured.Unstructured{Object: map[string]any{
+	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": kind.Events.APIVersion(), "kind": kind.Events.Kind,
 		"metadata":            map[string]any{"namespace": namespace, "name": name + "." + hex.EncodeToString(sum[:8])},
 		"eventTime":           metav1.NewMicroTime(r.now()).UTC().Format("2006-01-02T15:04:05.000000Z07:00"),
-		"reportingController": "slipway.dev/" + r.fn.Spec.Name,
+		"reportingController": cmp.Or(r.fn.Spec.Reporter, "slipway.dev/"+r.fn.Spec.Name),
 		"reportingInstance":   r.fn.Spec.Name,
-		"action":              "Reconcile",
+		"action":              cmp.Or(e.Action, "Reconcile"),
 		"type":                kindOf,
 		"reason":              e.Reason,
 		"note":                e.Message,
@@ -97,4 +102,11 @@ func (r *run[In]) event(root *unstructured.Unstructured, namespace string, e pla
 			"name": root.GetName(), "uid": string(root.GetUID()), "resourceVersion": root.GetResourceVersion(),
 		},
 	}}
+	if e.Related != nil {
+		obj.Object["related"] = map[string]any{
+			"apiVersion": e.Related.APIVersion, "kind": e.Related.Kind, "namespace": e.Related.Namespace,
+			"name": e.Related.Name, "uid": e.Related.UID,
+		}
+	}
+	return obj
 }

@@ -102,7 +102,7 @@ func BenchmarkReconcile(b *testing.B) {
 			h := demoHost(b, "", c.recorder)
 			b.ReportAllocs()
 			for b.Loop() {
-				if res := h.one(b.Context(), Key{"a", "root"}, h.log); res.class != plan.Done {
+				if res := h.one(b.Context(), Key{Namespace: "a", Name: "root"}, h.log); res.class != plan.Done {
 					b.Fatal(res)
 				}
 			}

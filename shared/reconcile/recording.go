@@ -109,7 +109,7 @@ func (f finished) recording() *record.Recording {
 func (f finished) header(c cleaner) record.Header {
 	h := record.Header{
 		Format: record.Format, Function: f.spec.Name, Version: record.Version(), Go: record.GoVersion(),
-		Kind: f.spec.Reconciles.Kind, Namespace: f.key.Namespace, Name: f.key.Name, Mode: string(f.mode),
+		Kind: f.spec.Reconciles.Kind, Namespace: f.key.Namespace, Name: f.key.Name, Part: f.key.Part, Mode: string(f.mode),
 		Time: f.started, DurationMs: float64(f.took.Microseconds()) / 1000, TraceID: f.trace,
 		Result:    record.Result{Class: string(f.result.class), Reason: f.result.reason, Message: c.text(f.result.message), Status: statusOf(answer(f.result.class, ""))},
 		ReadCount: f.result.reads, WriteCount: f.result.writes, Rounds: f.round, Settings: settingsOf(f.spec), Clock: f.clock,

@@ -48,7 +48,7 @@ func (h *Host) Replay(ctx context.Context, recording *record.Recording) (*Replay
 	}
 	p := newPlayer(recording)
 	out := &Replayed{Settings: sameSettings(h.spec, recording.Header.Settings)}
-	key := Key{Namespace: recording.Header.Namespace, Name: recording.Header.Name}
+	key := Key{Namespace: recording.Header.Namespace, Name: recording.Header.Name, Part: recording.Header.Part}
 	w := &woken{}
 	if ce := Event(recording); ce != nil {
 		w.event = ce

@@ -142,7 +142,7 @@ func TestARecordingOfSomethingElseIsRefused(t *testing.T) {
 
 func TestATryInPlanModeWritesNothing(t *testing.T) {
 	h := demoHost(t, "", nil)
-	r, err := h.Try(t.Context(), Key{"a", "root"}, ModePlan, nil, nil)
+	r, err := h.Try(t.Context(), Key{Namespace: "a", Name: "root"}, ModePlan, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,14 +17,24 @@ import (
 )
 
 // Key names one object of the reconciled kind.
-type Key struct{ Namespace, Name string }
+type Key struct {
+	Namespace, Name string
+	// Part is the part of what hangs on the object that an event concerns, for
+	// functions that can look at one part alone (Function.GatherPart); empty for
+	// the whole.
+	Part string
+}
 
-// String is "namespace/name", or the name alone.
+// String is "namespace/name", or the name alone; a part follows after "#".
 func (k Key) String() string {
-	if k.Namespace == "" {
-		return k.Name
+	s := k.Name
+	if k.Namespace != "" {
+		s = k.Namespace + "/" + k.Name
 	}
-	return k.Namespace + "/" + k.Name
+	if k.Part != "" {
+		s += "#" + k.Part
+	}
+	return s
 }
 
 // Spec declares a function: from it the event sources, triggers, rights and
@@ -66,6 +76,10 @@ type Spec struct {
 	// Conclude, like refused ones: it says so on the object and asks for a retry.
 	// Otherwise the call ends there, and nothing but the log tells of it.
 	ConcludesOutages bool
+	// TellsEachRound lets a round whose plan asks to continue be concluded too, as far
+	// as Events and observations go: for functions that write down what they have
+	// told, round by round.
+	TellsEachRound bool
 	// Metrics are the function's own, beside those of the runtime. Conclusions
 	// observe counters and histograms, gauges are counted as Gauges say.
 	Metrics []telemetry.Instrument
@@ -75,6 +89,12 @@ type Spec struct {
 	// they own of an object by create or update becomes the function's own with the
 	// first apply, so that a field which is left out later really goes.
 	Predecessors []string
+	// Manager is the field manager, for a function that goes on under the name of
+	// what it takes over from; empty for the standard one.
+	Manager string
+	// Reporter is the reporting controller of Kubernetes Events; empty for the
+	// standard one.
+	Reporter string
 	// Concurrency is how many requests one process takes at once.
 	Concurrency int
 	// Memory is what one process may take together with its children; empty stands
@@ -88,7 +108,7 @@ func (s Spec) GrantsFor(provider string) []Grant {
 }
 
 // FieldManager is the name under which the function owns fields.
-func (s Spec) FieldManager() string { return "slipway-" + s.Name }
+func (s Spec) FieldManager() string { return cmp.Or(s.Manager, "slipway-"+s.Name) }
 
 // MemoryLimit is what one process may take.
 func (s Spec) MemoryLimit() string { return cmp.Or(s.Memory, "128Mi") }
@@ -181,6 +201,9 @@ type Function[In any] struct {
 	// Gather reads all that one decision needs. root is the reconciled object,
 	// never nil. What may be written is read first, what is decided from last.
 	Gather func(ctx context.Context, r *read.Reader, root *unstructured.Unstructured) (In, error)
+	// GatherPart is Gather for one part of what hangs on the object; nil for a
+	// function that knows no parts.
+	GatherPart func(ctx context.Context, r *read.Reader, root *unstructured.Unstructured, part string) (In, error)
 	// Render renders a template, for decisions that need one; else nil. An error
 	// says that the same request may work later. The result is the caller's own.
 	Render func(ctx context.Context, request render.Request) (render.Result, error)

@@ -42,7 +42,9 @@ type Header struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	Mode      string `json:"mode,omitempty"`
+	// Part is the part of what hangs on the object that was looked at; empty for all.
+	Part string `json:"part,omitempty"`
+	Mode string `json:"mode,omitempty"`
 	// Time is when the reconcile began.
 	Time       time.Time `json:"time"`
 	DurationMs float64   `json:"durationMs"`

@@ -25,6 +25,8 @@ const (
 	Reconciles Kind = "reconciles"
 	// Gauge is what there is now, by the last count.
 	Gauge Kind = "gauge"
+	// Level is a gauge whose series are each set by what a reconcile observed.
+	Level Kind = "level"
 )
 
 // Instrument declares a metric of a function's own. Its series have the declared
@@ -65,6 +67,13 @@ type series struct {
 	// counts and at are a gauge's last count.
 	counts map[string]float64
 	at     time.Time
+	// levels are a level's last values.
+	levels map[string]level
+}
+
+type level struct {
+	value float64
+	at    time.Time
 }
 
 // separator stands between label values in a key: no label value of Kubernetes
@@ -91,6 +100,9 @@ func (m *Metrics) Declare(controller string, instruments ...Instrument) error {
 			s.record, err = meter.Float64Histogram(instrument.Name, metric.WithDescription(instrument.Help), metric.WithExplicitBucketBoundaries(instrument.Buckets...))
 		case Gauge:
 			_, err = meter.Float64ObservableGauge(instrument.Name, metric.WithDescription(instrument.Help), metric.WithFloat64Callback(m.report(s)))
+		case Level:
+			s.levels = map[string]level{}
+			_, err = meter.Float64ObservableGauge(instrument.Name, metric.WithDescription(instrument.Help), metric.WithFloat64Callback(m.reportLevels(s)))
 		default:
 			err = fmt.Errorf("the kind %q is unknown", instrument.Kind)
 		}
@@ -102,8 +114,8 @@ func (m *Metrics) Declare(controller string, instruments ...Instrument) error {
 	return nil
 }
 
-// Observe adds a value to a counter or puts it into a histogram. An instrument that
-// was not declared, and a number of labels that is not the declared one, are
+// Observe adds a value to a counter, puts it into a histogram, or sets a level. An
+// instrument that was not declared, and a number of labels that is not the declared one, are
 // mistakes of a function's: nothing is measured then, and false returned.
 func (m *Metrics) Observe(ctx context.Context, name string, value float64, labels ...string) bool {
 	m.declared.mu.Lock()
@@ -111,6 +123,10 @@ func (m *Metrics) Observe(ctx context.Context, name string, value float64, label
 	s := m.declared.known[name]
 	if s == nil || len(labels) != len(s.Labels) {
 		return false
+	}
+	if s.levels != nil {
+		s.levels[strings.Join(s.bounded(labels), separator)] = level{value: value, at: time.Now()}
+		return true
 	}
 	at := metric.WithAttributes(s.attributes(s.bounded(labels))...)
 	switch {
@@ -122,6 +138,31 @@ func (m *Metrics) Observe(ctx context.Context, name string, value float64, label
 		return false
 	}
 	return true
+}
+
+// Drop ends a series of a level: what it was about is no more.
+func (m *Metrics) Drop(name string, labels ...string) {
+	m.declared.mu.Lock()
+	defer m.declared.mu.Unlock()
+	if s := m.declared.known[name]; s != nil && s.levels != nil {
+		key := strings.Join(labels, separator)
+		delete(s.levels, key)
+		delete(s.seen, key)
+	}
+}
+
+// reportLevels shows a level's last values to whoever exports.
+func (m *Metrics) reportLevels(s *series) metric.Float64Callback {
+	return func(_ context.Context, o metric.Float64Observer) error {
+		m.declared.mu.Lock()
+		defer m.declared.mu.Unlock()
+		for key, l := range s.levels {
+			if time.Since(l.at) <= gaugeLife {
+				o.Observe(l.value, metric.WithAttributes(s.attributes(strings.Split(key, separator))...))
+			}
+		}
+		return nil
+	}
 }
 
 // reconcile puts the time of one reconcile into the instruments for it.

@@ -78,6 +78,26 @@ func TestLoad(t *testing.T) {
 				"Bucket": "v1", "GitRepository": "v1", "HelmChart": "v1", "HelmRepository": "v1", "OCIRepository": "v1",
 			},
 		},
+		OpenShiftMachineConfig: {
+			reason: "the baseline has objects of both",
+			want:   map[string]string{"MachineConfig": "v1", "KubeletConfig": "v1"},
+		},
+		PrometheusRules: {
+			reason: "the baseline has alerts",
+			want:   map[string]string{"PrometheusRule": "v1"},
+		},
+		MetalLB: {
+			reason: "the baseline turns MetalLB on",
+			want:   map[string]string{"MetalLB": "v1beta1"},
+		},
+		UIPlugins: {
+			reason: "the baseline turns the monitoring plugin on",
+			want:   map[string]string{"UIPlugin": "v1alpha1"},
+		},
+		AAQ: {
+			reason: "the baseline turns application-aware quotas on",
+			want:   map[string]string{"AAQ": "v1alpha1"},
+		},
 		FluxHelm: {
 			reason: "workloads become HelmReleases",
 			want:   map[string]string{"HelmRelease": "v2"},

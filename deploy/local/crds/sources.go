@@ -32,6 +32,16 @@ const (
 	KnativeServing = "knative-serving"
 	// PrometheusOperator: service monitors and rules.
 	PrometheusOperator = "prometheus-operator"
+	// OpenShiftMachineConfig: machine and kubelet configurations of OpenShift's nodes.
+	OpenShiftMachineConfig = "openshift-machine-config"
+	// PrometheusRules: alerts and recording rules of the Prometheus operator.
+	PrometheusRules = "prometheus-rules"
+	// MetalLB: the MetalLB operator's installation.
+	MetalLB = "metallb"
+	// UIPlugins: console plugins of the cluster observability operator.
+	UIPlugins = "ui-plugins"
+	// AAQ: application-aware quotas.
+	AAQ = "aaq"
 )
 
 // Source says where the definitions of one project lie.
@@ -109,6 +119,34 @@ var sources = map[string]Source{
 		Module: "github.com/fluxcd/source-controller", Version: "v1.9.5",
 		Files:   []string{"config/crd/bases/*.yaml"},
 		extract: fromYAML,
+	},
+	OpenShiftMachineConfig: {
+		Module: "github.com/openshift/api", Version: "v0.0.0-20260304172252-b0658d22beea",
+		Files: []string{
+			"machineconfiguration/v1/zz_generated.crd-manifests/*_machineconfigs.crd.yaml",
+			"machineconfiguration/v1/zz_generated.crd-manifests/*_kubeletconfigs.crd.yaml",
+		},
+		extract: fromYAML,
+	},
+	PrometheusRules: {
+		Module: "github.com/prometheus-operator/prometheus-operator", Version: "v0.85.0",
+		Files:   []string{"example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml"},
+		extract: fromYAML,
+	},
+	MetalLB: {
+		Module: "github.com/metallb/metallb-operator", Version: "v0.14.2",
+		Files:   []string{"config/crd/bases/metallb.io_metallbs.yaml"},
+		extract: fromYAML,
+	},
+	UIPlugins: {
+		Module: "github.com/rhobs/observability-operator", Version: "v1.3.0",
+		Files:   []string{"bundle/manifests/observability.openshift.io_uiplugins.yaml"},
+		extract: fromYAML,
+	},
+	AAQ: {
+		Module: "kubevirt.io/application-aware-quota", Version: "v1.5.0",
+		Files:   []string{"pkg/aaq-operator/resources/crds_generated.go"},
+		extract: fromDefinitionMap("AAQCRDs"),
 	},
 	FluxHelm: {
 		Module: "github.com/fluxcd/helm-controller", Version: "v1.6.4",

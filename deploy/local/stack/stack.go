@@ -181,7 +181,16 @@ func (s *Stack) definitions(ctx context.Context) (platform, supervisor []*unstru
 	if err != nil {
 		return nil, nil, err
 	}
-	return platform, append(supervisor, providers...), nil
+	// So is what the baseline has objects of; what no module has is reduced.
+	baseline, err := crds.Load(ctx, crds.OpenShiftMachineConfig, crds.PrometheusRules, crds.MetalLB, crds.UIPlugins, crds.AAQ)
+	if err != nil {
+		return nil, nil, err
+	}
+	reduced, err := kube.ReadFiles(filepath.Join(s.opts.Root, "test/baseline/crds"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return platform, slices.Concat(supervisor, providers, baseline, reduced), nil
 }
 
 // manifests are those of a real cluster, with the local overlay, defaulted and

@@ -1,0 +1,151 @@
+package baseline
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/functions/baseline-applier/catalog"
+	"github.com/slipway-dev/slipway/functions/baseline-applier/decide"
+	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/test/suite"
+)
+
+var exhaustive = flag.Bool("exhaustive", false, "fail, and hold, a copy at every single call instead of at some")
+
+// calls are the numbers of calls at which something goes wrong.
+func calls(most int, some ...int) []int {
+	if !*exhaustive {
+		return some
+	}
+	all := make([]int, most)
+	for i := range all {
+		all[i] = i + 1
+	}
+	return all
+}
+
+// values are the specs of all objects of the baseline.
+func (s *scene) values() map[string]string {
+	out := map[string]string{}
+	for _, a := range catalog.BuiltIn().Assets {
+		if obj := s.live(a.Name); obj != nil {
+			out[a.Name] = fmt.Sprint(obj.Object["spec"], obj.GetLabels())
+		}
+	}
+	return out
+}
+
+// TestAnyCallMayFail: the pass after it brings everything to the same end.
+func TestAnyCallMayFail(t *testing.T) {
+	s := newScene(t, everything())
+	s.run().Resync()
+	want := s.values()
+	for _, n := range calls(150, 30, 75, 105) {
+		for _, code := range []int{http.StatusInternalServerError, http.StatusConflict} {
+			t.Run(fmt.Sprintf("%d/%d", n, code), func(t *testing.T) {
+				s := newScene(t, everything())
+				f := s.run(suite.WithTap(func(c suite.Call) (*http.Response, error) {
+					if c.N != n {
+						return nil, nil
+					}
+					return suite.Answer(c.HTTP, code), nil
+				}), suite.WithConfig(s.Env.As(t, suite.Home, "baseline-applier")))
+				f.TryResync()
+				other := s.run()
+				other.Resync()
+				other.Resync()
+				if diff := cmp.Diff(want, s.values()); diff != "" {
+					t.Errorf("it ends elsewhere (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(map[string]string{}, noneInactive(s.outcomes())); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+				other.Rests(s.changed(catalog.HCO))
+			})
+		}
+	}
+}
+
+// noneInactive leaves out what only hardware would bring.
+func noneInactive(outcomes map[string]string) map[string]string {
+	for name, outcome := range outcomes {
+		if outcome == string(decide.Inactive) || outcome == string(decide.NotApplicable) {
+			delete(outcomes, name)
+		}
+	}
+	return outcomes
+}
+
+// TestACopyThatWasHeldUndoesNothing: it goes on, at any call, with what it read before
+// the HyperConverged changed and another copy had followed.
+func TestACopyThatWasHeldUndoesNothing(t *testing.T) {
+	for _, n := range calls(40, 8, 10, 12, 16) {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			s := newScene(t, everything())
+			s.run().Resync()
+			gate := suite.NewGate(n)
+			slow := s.run(suite.WithTap(gate.Tap))
+			quick := s.run()
+			s.edit("admin", "descheduler-loadaware", `{"spec":{"mode":"Predictive"}}`)
+			finish, held := gate.Begin(slow, s.changed("descheduler-loadaware"))
+			s.annotate(catalog.HCO, decide.AnnotationPatch, `[{"op":"replace","path":"/spec/liveMigrationConfig/parallelMigrationsPerCluster","value":7}]`)
+			quick.Insist(s.changed(catalog.HCO))
+			finish()
+			if got := s.value("descheduler-loadaware", "spec", "evictionLimits", "total"); got != int64(7) {
+				t.Errorf("held at call %d (%v), it brought back %v", n, held, got)
+			}
+			if got := s.value("descheduler-loadaware", "spec", "mode"); got != "Automatic" {
+				t.Errorf("the mode is %v", got)
+			}
+		})
+	}
+}
+
+// TestTheNewerVersionOfTheHyperConvergedIsSpoken where it is served.
+func TestTheNewerVersionOfTheHyperConvergedIsSpoken(t *testing.T) {
+	s := newScene(t, everything())
+	crd := s.Must(kind.CRDs, "hyperconvergeds.hco.kubevirt.io")
+	// A version that objects were stored in cannot be taken back.
+	defer func() {
+		s.Remove(kind.CRDs, crd.GetName())
+		s.Await(kind.CRDs, crd.GetName(), "is gone", suite.Gone)
+		s.Apply(string(must(t)(suite.Bare(withoutStatus(crd)).MarshalJSON())))
+	}()
+	s.Update(kind.CRDs, crd.GetName(), "person", func(obj *unstructured.Unstructured) {
+		versions, _, _ := unstructured.NestedSlice(obj.Object, "spec", "versions")
+		versions[0].(map[string]any)["storage"] = false
+		versions = append(versions, map[string]any{
+			"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"status": map[string]any{}},
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		})
+		_ = unstructured.SetNestedSlice(obj.Object, versions, "spec", "versions")
+	})
+	newer := hcos
+	newer.Versions = []string{"v1"}
+	s.Await(newer, decide.HCOName, "is served in the newer version", func(obj *unstructured.Unstructured) bool { return obj != nil })
+	// The other version's values are none of this one.
+	s.Update(newer, decide.HCOName, "person", func(obj *unstructured.Unstructured) {
+		obj.Object["spec"] = map[string]any{
+			"featureGates":   []any{map[string]any{"name": "CPUManager", "state": "Enabled"}},
+			"virtualization": map[string]any{"liveMigrationConfig": map[string]any{"network": "fast"}},
+		}
+	})
+	f := s.run()
+	f.Resync()
+	f.Rests(s.changed(catalog.HCO))
+	hco := s.Must(newer, decide.HCOName)
+	if got := suite.Text(hco, "spec", "virtualization", "tuningPolicy"); got != "highBurst" {
+		t.Errorf("the policy is %q: %v", got, hco.Object["spec"])
+	}
+	if _, isList := hco.Object["spec"].(map[string]any)["featureGates"].([]any); !isList {
+		t.Errorf("the list of gates was touched: %v", hco.Object["spec"])
+	}
+	if s.live("kubelet-cpu-manager") == nil || s.value("descheduler-loadaware", "spec", "evictionLimits", "total") != int64(5) {
+		t.Error("gates or live migration settings are not read from where the newer version has them")
+	}
+}
