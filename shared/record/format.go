@@ -88,8 +88,16 @@ func YAML(value any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return yaml.JSONToYAML([]byte(escaped(string(raw))))
+	text := escaped(string(raw))
+	if strings.Contains(text, mergeKey) {
+		// Written as YAML this key would lose its quotes, and mean something.
+		return []byte(text + "\n"), nil
+	}
+	return yaml.JSONToYAML([]byte(text))
 }
+
+// mergeKey is the key "<<", as Go writes it in JSON, which YAML's writer does not quote.
+const mergeKey = `"\u003c\u003c":`
 
 // escaped is JSON without the characters that YAML's reader refuses. They can only
 // stand within its strings.

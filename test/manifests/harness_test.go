@@ -47,7 +47,7 @@ func start(t *testing.T) *platform {
 	if err != nil {
 		t.Fatal(err)
 	}
-	definitions, err := crds.Load(t.Context(), crds.KnativeEventing, crds.KnativeServing, crds.PrometheusOperator)
+	definitions, err := crds.Load(t.Context(), crds.KnativeEventing, crds.KnativeServing, crds.PrometheusRules, crds.ServiceMonitors)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,9 +112,9 @@ func TestLoad(t *testing.T) {
 			reason: "functions are Services",
 			want:   map[string]string{"Configuration": "v1", "Revision": "v1", "Route": "v1", "Service": "v1"},
 		},
-		PrometheusOperator: {
-			reason: "metrics are scraped, and alerts raised, by these",
-			want:   map[string]string{"PrometheusRule": "v1", "ServiceMonitor": "v1"},
+		ServiceMonitors: {
+			reason: "metrics are scraped by these",
+			want:   map[string]string{"ServiceMonitor": "v1"},
 		},
 	}
 	for _, name := range Names() {

@@ -30,8 +30,8 @@ const (
 	KnativeEventing = "knative-eventing"
 	// KnativeServing: services, routes, revisions and configurations.
 	KnativeServing = "knative-serving"
-	// PrometheusOperator: service monitors and rules.
-	PrometheusOperator = "prometheus-operator"
+	// ServiceMonitors: what the Prometheus operator scrapes.
+	ServiceMonitors = "service-monitors"
 	// OpenShiftMachineConfig: machine and kubelet configurations of OpenShift's nodes.
 	OpenShiftMachineConfig = "openshift-machine-config"
 	// PrometheusRules: alerts and recording rules of the Prometheus operator.
@@ -170,12 +170,11 @@ var sources = map[string]Source{
 		},
 		extract: fromYAML,
 	},
-	PrometheusOperator: {
+	ServiceMonitors: {
 		Module: "github.com/prometheus-operator/prometheus-operator", Version: "v0.85.0",
-		Files: []string{
-			"example/prometheus-operator-crd/monitoring.coreos.com_prometheusrules.yaml",
-			"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml",
-		},
+		Files:   []string{"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"},
+		extract: fromYAML,
+	},
 		extract: fromYAML,
 	},
 }
