@@ -27,12 +27,11 @@ require (
 	kubevirt.io/api v1.9.0
 	kubevirt.io/containerized-data-importer-api v1.65.0
 	pgregory.net/rapid v1.3.0
+	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730
 	sigs.k8s.io/randfill v1.0.0
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.0
 	sigs.k8s.io/yaml v1.6.0
 )
-
-require sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
