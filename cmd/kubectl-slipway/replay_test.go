@@ -114,7 +114,7 @@ func TestBadRecordingsAndFlagsAreRefusedWithTheWayOut(t *testing.T) {
 	}
 	file := func(name string, text []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, text, 0o600); err != nil {
+		if err := os.WriteFile(path, text, 0o600); err != nil { //nolint:gosec // a directory of the test's
 			t.Fatal(err)
 		}
 		return path

@@ -77,6 +77,9 @@ func Proves(tb testing.TB, host *reconcile.Host, text []byte) {
 		tb.Errorf("a recording cannot be read: %v\n%.2000s", err, text)
 		return
 	}
+	if outOfTime(recording.Header.Result.Message) {
+		return
+	}
 	replayed, err := host.Replay(context.WithoutCancel(tb.Context()), recording)
 	if err != nil {
 		tb.Errorf("recording %s cannot be replayed: %v", recording.Header.ID, err)
@@ -92,6 +95,13 @@ func Proves(tb testing.TB, host *reconcile.Host, text []byte) {
 		tb.Errorf("the replay of %s (event %s) comes to something else; not in the recording: %q\n%.6000s",
 			recording.Header.ID, recording.Header.EventID, replayed.Unknown, diff.Diff("recorded", want, "replayed", got))
 	}
+}
+
+// outOfTime tells of a reconcile that was cut off by its time: a replay takes none, and
+// goes on.
+func outOfTime(message string) bool {
+	return strings.Contains(message, "the time of one call is used up") || strings.Contains(message, "context deadline exceeded") ||
+		strings.Contains(message, "context canceled")
 }
 
 // saveTo names a directory that proved recordings are written to: new fixtures for

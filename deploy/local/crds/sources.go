@@ -175,8 +175,6 @@ var sources = map[string]Source{
 		Files:   []string{"example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"},
 		extract: fromYAML,
 	},
-		extract: fromYAML,
-	},
 }
 
 // talosLabels tell Cluster API which versions of its contract the Talos providers
