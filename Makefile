@@ -97,7 +97,7 @@ undeploy: ## Remove all that deploy made, unless somebody uses it
 deploy-%: func # One function (or slipway, the whole set), built by kn func
 	@go run ./deploy/stage $*
 	@test -n '$(REGISTRY)' || { echo "cannot deploy $*: set REGISTRY to where its image shall be pushed"; exit 1; }
-	GOFLAGS=-mod=mod GOWORK=off $(FUNC) deploy --path build/func/$* --builder=host --registry $(REGISTRY) -n $(NAMESPACE)
+	GOFLAGS='-mod=mod -trimpath' GOWORK=off $(FUNC) deploy --path build/func/$* --builder=host --registry $(REGISTRY) -n $(NAMESPACE)
 
 logs-%: # What a function says, on a cluster
 	@$(KUBECTL) -n $(NAMESPACE) logs -f -l serving.knative.dev/service=$* -c user-container --tail=100 --max-log-requests=20

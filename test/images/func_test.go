@@ -81,7 +81,7 @@ func (w *workshop) run(ctx context.Context, dir, program string, args ...string)
 	cmd.Dir = dir
 	home := w.t.TempDir()
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "KUBECONFIG="+w.env.Cluster.Kubeconfig,
-		"GOFLAGS=-mod=mod", "GOWORK=off", "FUNC_BUILDER=host")
+		"GOFLAGS=-mod=mod -trimpath", "GOWORK=off", "FUNC_BUILDER=host")
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {
 		cmd.Env = append(cmd.Env, name+"="+w.goenv(name))
 	}

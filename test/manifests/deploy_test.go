@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -24,7 +25,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 			objs := p.render("deploy/overlays/" + overlay)
 
 			p.must(nil, "deploy/deploy")
-			before := p.versions(objs)
+			before, made := p.versions(objs), p.all(objs)
 			for _, obj := range objs {
 				if before[named(obj)] == "" {
 					t.Errorf("deploy did not make %s", named(obj))
@@ -34,7 +35,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 			out := p.must(nil, "deploy/deploy")
 			for name, version := range p.versions(objs) {
 				if before[name] != version {
-					t.Errorf("deploying twice changed %s", name)
+					t.Errorf("deploying twice changed %s:\n%s", name, cmp.Diff(made[name], p.all(objs)[name]))
 				}
 			}
 			if strings.Contains(string(out), " created") {
@@ -55,6 +56,18 @@ func TestDeployAndUndeploy(t *testing.T) {
 	if err := os.Unsetenv("OVERLAY"); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// all is what the API server holds of the objects.
+func (p *platform) all(objs []*unstructured.Unstructured) map[string]*unstructured.Unstructured {
+	p.t.Helper()
+	out := map[string]*unstructured.Unstructured{}
+	for _, obj := range objs {
+		if live, err := p.in(obj).Get(p.t.Context(), obj.GetName(), metav1.GetOptions{}); err == nil {
+			out[named(obj)] = live
+		}
+	}
+	return out
 }
 
 // versions are the resource versions of those objects that are there.
@@ -132,7 +145,7 @@ func (p *platform) keepsWhatIsInUse(objs []*unstructured.Unstructured) {
 	if _, err := p.in(machine).Create(p.t.Context(), machine, metav1.CreateOptions{}); err != nil {
 		p.t.Fatal(err)
 	}
-	if _, err := p.run(nil, "deploy/undeploy"); err == nil || !strings.Contains(err.Error(), "machines.vitistack.io") {
+	if _, err := p.run(nil, "deploy/undeploy"); err == nil || !strings.Contains(err.Error(), "machine.vitistack.io/in-use") {
 		p.t.Errorf("undeploy does not say what is in use: %v", err)
 	}
 	if got := p.versions(objs); len(got) < len(objs) {
