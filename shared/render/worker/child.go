@@ -149,14 +149,14 @@ func (c *child) explain(limits render.Limits, err error, late bool) (*render.Fai
 		return render.Exceeded("the outputs have more than %d bytes together", limits.MaxOutput), nil
 	case strings.Contains(c.last, "stack overflow") || strings.Contains(c.last, "stack exceeds"):
 		return render.Exceeded("rendering nests deeper than a stack of %d MiB allows", maxStack>>20), nil
-	case outOfMemory(c.last) || state.ExitCode() < 0 || mostResident(state) > c.memory*factor/2:
+	case outOfMemory(c.last) || state.ExitCode() < 0 || mostResident(state) > c.memory/2:
 		return render.Exceeded("rendering takes more than %d MiB of memory", c.memory>>20), nil
 	}
 	return render.Exceeded("the evaluator failed at this template"), nil
 }
 
 func outOfMemory(text string) bool {
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot reserve", "failed to create new OS thread", "cannot map"} {
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot reserve", "failed to create new OS thread", "cannot map", "failed to allocate"} {
 		if strings.Contains(text, sign) {
 			return true
 		}
