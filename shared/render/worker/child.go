@@ -156,7 +156,7 @@ func (c *child) explain(limits render.Limits, err error, late bool) (*render.Fai
 }
 
 func outOfMemory(text string) bool {
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot reserve", "failed to create new OS thread", "cannot map"} {
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot reserve", "failed to create new OS thread", "cannot map", "failed to allocate"} {
 		if strings.Contains(text, sign) {
 			return true
 		}

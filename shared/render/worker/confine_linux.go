@@ -41,10 +41,6 @@ func confine(memory int64) error {
 	return nil
 }
 
-// raceFactor is how much more memory a process may map that the race detector watches:
-// tests only.
-const raceFactor = 8
-
 // dataLimit is what the kernel counts of a process that may use so much memory.
 func dataLimit(memory int64) uint64 {
 	limit := uint64(max(memory, 0)) //nolint:gosec // never negative
@@ -55,7 +51,7 @@ func dataLimit(memory int64) uint64 {
 	if raw, err := os.ReadFile("/proc/self/statm"); err == nil {
 		_, _ = fmt.Sscan(string(raw), &all, &resident, &shared, &text, &lib, &data)
 	}
-	return raceFactor*limit + data*uint64(os.Getpagesize()) //nolint:gosec // never negative
+	return factor*limit + data*uint64(os.Getpagesize()) //nolint:gosec // never negative
 }
 
 // usage is the processor time that this process has used, and the most memory that

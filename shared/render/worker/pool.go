@@ -172,7 +172,7 @@ func (c *child) fresh(request render.Request) bool {
 		return false
 	default:
 	}
-	return c.memory == request.Limits.Memory && c.jobs < jobsMax && c.resident < residentMax
+	return c.memory == request.Limits.Memory && c.jobs < jobsMax && c.resident < residentMax*factor
 }
 
 func (p *Pool) release(c *child, request render.Request) {

@@ -2,5 +2,9 @@
 
 package worker
 
-// raced tells that the race detector is linked, which maps a multiple of all memory.
-const raced = false
+// raced tells that the race detector is linked; factor is by how much wider the limits
+// of memory are for that.
+const (
+	raced  = false
+	factor = 1
+)

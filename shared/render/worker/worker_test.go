@@ -204,14 +204,23 @@ func TestWhoFindsNoFreeChildIsToldToComeAgain(t *testing.T) {
 	}
 }
 
+// idle is the child that waits for a job.
+func idle(t *testing.T, p *Pool) *child {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.idle) == 0 {
+		t.Fatal("no child stays warm")
+	}
+	return p.idle[0]
+}
+
 func TestAKilledChildIsReplaced(t *testing.T) {
 	p := pool(t, 2)
 	if _, err := p.Render(t.Context(), request(head)); err != nil {
 		t.Fatal(err)
 	}
-	p.mu.Lock()
-	c := p.idle[0]
-	p.mu.Unlock()
+	c := idle(t, p)
 	if err := syscall.Kill(c.cmd.Process.Pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -227,9 +236,7 @@ func TestAChildSeesNothing(t *testing.T) {
 	if _, err := p.Render(t.Context(), request(head)); err != nil {
 		t.Fatal(err)
 	}
-	p.mu.Lock()
-	c := p.idle[0]
-	p.mu.Unlock()
+	c := idle(t, p)
 	proc := fmt.Sprintf("/proc/%d/", c.cmd.Process.Pid)
 	environ, err := os.ReadFile(proc + "environ")
 	if err != nil {
