@@ -12,7 +12,7 @@ import (
 const (
 	brokerAudience = "eventing.knative.dev/broker/" + namespace + "/" + brokerName
 	// tokenDir is where a sender's token for the broker is mounted.
-	tokenDir = "/var/run/slipway/broker"
+	tokenDir = "/var/run/slipway/broker" //nolint:gosec // a path, not a token
 	// longestName is how long a Trigger's name may be so that Knative names the
 	// account of its tokens after it without shortening: names have 63 characters.
 	longestName = 63 - len(triggerSuffix)

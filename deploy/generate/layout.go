@@ -91,10 +91,7 @@ func rootTrigger(specs []reconcile.Spec) object {
 // withoutAdapter takes sources/adapter out: what it watches is then seen at the
 // next resync only.
 func withoutAdapter(specs []reconcile.Spec) object {
-	gone := adapter(specs)
-	for _, obj := range adapterAccount(specs) {
-		gone = append(gone, obj)
-	}
+	gone := append(adapter(specs), adapterAccount(specs)...)
 	var patches []any
 	for _, obj := range gone {
 		metadata := obj["metadata"].(object)

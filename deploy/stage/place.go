@@ -64,7 +64,7 @@ func sweep(target string, files map[string][]byte) error {
 		case name == configFile || files[name] != nil:
 			return nil
 		}
-		return os.Remove(path)
+		return os.Remove(path) //nolint:gosec // the folder is this program's own
 	})
 	if err != nil {
 		return fmt.Errorf("cannot tidy %q: %w", target, err)

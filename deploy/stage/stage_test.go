@@ -30,7 +30,7 @@ func tree(t *testing.T, dir string) map[string]string {
 		}
 		content := []byte("folder")
 		if !info.IsDir() {
-			if content, err = os.ReadFile(path); err != nil {
+			if content, err = os.ReadFile(path); err != nil { //nolint:gosec // a folder of the test
 				return err
 			}
 		}

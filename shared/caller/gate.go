@@ -20,7 +20,7 @@ const (
 	// EnvSenders are the accounts whose tokens let an event in, with commas between.
 	EnvSenders = "EVENT_SENDERS"
 	// EnvTokenFile is the file with this process' own token, for the broker.
-	EnvTokenFile = "K_SINK_TOKEN_FILE"
+	EnvTokenFile = "K_SINK_TOKEN_FILE" //nolint:gosec // a name, not a token
 )
 
 const (

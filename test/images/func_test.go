@@ -283,7 +283,7 @@ func (w *workshop) deploys(t *testing.T, dir, name string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(alone, "func.yaml"), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(alone, "func.yaml"), content, 0o600); err != nil { //nolint:gosec // a folder of the test
 			t.Fatal(err)
 		}
 		want := fmt.Sprintf("%s/slipway/%s@%s", w.registry, name, digest(w.registry.get(t, "slipway/"+name+"/manifests/latest")))

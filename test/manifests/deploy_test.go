@@ -70,7 +70,8 @@ func (p *platform) all(objs []*unstructured.Unstructured) map[string]*unstructur
 	return out
 }
 
-// versions are the resource versions of those objects that are there.
+// versions are those objects that are there, without the number of the write: the API
+// server gives a claim another one at the second apply, though every byte is the same.
 func (p *platform) versions(objs []*unstructured.Unstructured) map[string]string {
 	p.t.Helper()
 	out := map[string]string{}
@@ -81,7 +82,12 @@ func (p *platform) versions(objs []*unstructured.Unstructured) map[string]string
 		case err != nil:
 			p.t.Fatalf("%s: %v", named(obj), err)
 		default:
-			out[named(obj)] = live.GetResourceVersion()
+			live.SetResourceVersion("")
+			content, err := live.MarshalJSON()
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			out[named(obj)] = string(content)
 			// The status is the controllers' business.
 			if obj.GetKind() == "CustomResourceDefinition" || obj.GetKind() == "Namespace" || obj.GetKind() == "Deployment" {
 				out[named(obj)] = "present"
