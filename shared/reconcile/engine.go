@@ -156,11 +156,8 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 	}
 
 	decision, known, err := r.decide(ctx, in)
-	switch {
-	case errors.Is(err, apply.ErrConflict):
-		return result{}, false
-	case err != nil:
-		return r.failed(err), true
+	if err != nil {
+		return r.undecided(err)
 	}
 	r.session.decided(decision)
 	for _, reason := range decision.Reasons {
@@ -185,6 +182,15 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 		return result{}, false
 	}
 	return r.conclude(ctx, writer, root, r.fn.Conclude(r.now(), in, known, outcomes))
+}
+
+// undecided ends a round in which no decision could be made; what a dry-run rests on
+// may have moved.
+func (r *run[In]) undecided(err error) (result, bool) {
+	if errors.Is(err, apply.ErrConflict) {
+		return result{}, false
+	}
+	return r.failed(err), true
 }
 
 // gather reads everything that one decision needs. again is true when the

@@ -81,13 +81,13 @@ func TestTombstones(t *testing.T) {
 		}
 		_ = unstructured.SetNestedSlice(obj.Object, versions, "spec", "versions")
 	})
-	make := func(labels string) bool {
+	bury := func(labels string) bool {
 		obj := suite.Parse(t, `{apiVersion: observability.openshift.io/v1alpha1, kind: UIPlugin, metadata: {name: kubevirt-plugin, labels: `+labels+`}, spec: {type: Monitoring}}`)
 		_, err := s.In(kinds.UIPlugins).Create(t.Context(), obj, metav1.CreateOptions{})
 		return err == nil
 	}
 	for range 100 {
-		if make(`{platform.kubevirt.io/managed-by: virt-platform-autopilot}`) {
+		if bury(`{platform.kubevirt.io/managed-by: virt-platform-autopilot}`) {
 			break
 		}
 	}
@@ -99,7 +99,7 @@ func TestTombstones(t *testing.T) {
 	if got := s.told(""); got[decide.ReasonTombstoneDeleted] != 1 {
 		t.Errorf("Events: %v", got)
 	}
-	make(`{}`)
+	bury(`{}`)
 	defer s.Remove(kinds.UIPlugins, "kubevirt-plugin")
 	f.Resync()
 	f.Resync()

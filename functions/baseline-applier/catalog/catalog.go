@@ -220,6 +220,26 @@ func Parse(text []byte, open func(path string) ([]byte, error)) (Catalog, error)
 // complete checks an asset and reads its template.
 func (a *Asset) complete(open func(string) ([]byte, error)) error {
 	a.OnLeave = cmp.Or(a.OnLeave, Release)
+	if err := a.check(); err != nil {
+		return err
+	}
+	var ok bool
+	if a.resource, ok = kinds.Of(a.APIVersion, a.Component); !ok {
+		return fmt.Errorf("package kinds has no %s %s", a.APIVersion, a.Component)
+	}
+	if a.resource.Namespaced != (a.Namespace != "") {
+		return fmt.Errorf("namespace is %q, which does not fit the scope of %s", a.Namespace, a.Component)
+	}
+	text, err := open(a.Path)
+	if err != nil {
+		return fmt.Errorf("cannot read the template: %w", err)
+	}
+	a.template, err = parseTemplate(a.Name, text)
+	return err
+}
+
+// check refuses what cannot be meant.
+func (a *Asset) check() error {
 	switch {
 	case a.Name == "" || a.Object == "" || a.Summary == "":
 		return fmt.Errorf("name, object and summary have to be given")
@@ -238,20 +258,6 @@ func (a *Asset) complete(open func(string) ([]byte, error)) error {
 		if err := c.check(); err != nil {
 			return err
 		}
-	}
-	var ok bool
-	if a.resource, ok = kinds.Of(a.APIVersion, a.Component); !ok {
-		return fmt.Errorf("package kinds has no %s %s", a.APIVersion, a.Component)
-	}
-	if a.resource.Namespaced != (a.Namespace != "") {
-		return fmt.Errorf("namespace is %q, which does not fit the scope of %s", a.Namespace, a.Component)
-	}
-	text, err := open(a.Path)
-	if err != nil {
-		return fmt.Errorf("cannot read the template: %w", err)
-	}
-	if a.template, err = parseTemplate(a.Name, text); err != nil {
-		return err
 	}
 	return nil
 }

@@ -153,27 +153,34 @@ func (t *telling) outcome(f *Finding) {
 		}
 	case Paused:
 		t.paused(f)
-	case OptedOut:
-		if changed {
-			t.event(f, false, ReasonUnmanagedMode, now.Message)
-		}
-	case CRDMissing:
-		if changed {
-			t.event(f, true, ReasonCRDMissing, "asset "+f.Asset.Name+" waits for definition "+now.Missing)
-		}
-	case Rewritten:
-		if changed {
-			t.drifted(f)
-		}
-	case Failed:
-		if changed {
-			t.event(f, true, map[bool]string{true: ReasonRenderFailed, false: ReasonApplyFailed}[f.RenderFailed], "asset "+f.Asset.Name+": "+now.Message)
-		}
 	case Inactive, Excluded, NotApplicable:
 		if len(f.Entries) > 0 {
 			t.event(f, false, ReasonReleased, "asset "+f.Asset.Name+" is not wanted any more: "+f.Entries[0].Reason)
 		}
+	case OptedOut, CRDMissing, Rewritten, Failed:
+		if changed {
+			t.begins(f)
+		}
 	case InSync, Drifted, NamespaceMissing, Unknown:
+	}
+}
+
+// begins tells of an outcome that lasts, once.
+func (t *telling) begins(f *Finding) {
+	now := f.Record
+	switch now.Outcome {
+	case OptedOut:
+		t.event(f, false, ReasonUnmanagedMode, now.Message)
+	case CRDMissing:
+		t.event(f, true, ReasonCRDMissing, "asset "+f.Asset.Name+" waits for definition "+now.Missing)
+	case Rewritten:
+		t.drifted(f)
+	default:
+		reason := ReasonApplyFailed
+		if f.RenderFailed {
+			reason = ReasonRenderFailed
+		}
+		t.event(f, true, reason, "asset "+f.Asset.Name+": "+now.Message)
 	}
 }
 

@@ -59,8 +59,12 @@ func (c context) judge(condition catalog.Condition) verdict {
 		fields, isMap := value.(map[string]any)
 		return of(value == nil || isMap && len(fields) == 0)
 	}
+	return c.anyOf(condition.Of)
+}
+
+func (c context) anyOf(conditions []catalog.Condition) verdict {
 	best := fails
-	for _, alternative := range condition.Of {
+	for _, alternative := range conditions {
 		switch c.judge(alternative) {
 		case holds:
 			return holds

@@ -20,15 +20,8 @@ func (l *looker) drift(f Finding) Finding {
 			return *end
 		}
 	}
-	if rec.Pause == nil && f.Live != nil {
-		if base, changed := without(f.Live, f.masked); changed {
-			f.Entries = []plan.Entry{{
-				Verb: plan.Patch, Resource: f.Asset.Resource(), Object: base, Base: f.Live,
-				Reason: "fields that are to be ignored are not owned any more: " + strings.Join(rec.Ignored, ", "),
-			}}
-			f.Continue = true
-			return f.is(Drifted, "fields that are to be ignored are given up")
-		}
+	if end := f.giveUp(); end != nil {
+		return *end
 	}
 	try := f.apply("try")
 	answer, known := l.need(plan.Need{DryRun: &try})
@@ -55,6 +48,25 @@ func (l *looker) drift(f Finding) Finding {
 		return f.is(Rewritten, "the API itself changes what the baseline sets; nothing is written")
 	}
 	return l.correct(f, differs, steady && rec.UID != "")
+}
+
+// giveUp takes back the ownership of fields that are to be ignored, before anything is
+// applied without them: else the server would take the fields away.
+func (f Finding) giveUp() *Finding {
+	if f.Record.Pause != nil || f.Live == nil {
+		return nil
+	}
+	base, changed := without(f.Live, f.masked)
+	if !changed {
+		return nil
+	}
+	f.Entries = []plan.Entry{{
+		Verb: plan.Patch, Resource: f.Asset.Resource(), Object: base, Base: f.Live,
+		Reason: "fields that are to be ignored are not owned any more: " + strings.Join(f.Record.Ignored, ", "),
+	}}
+	f.Continue = true
+	end := f.is(Drifted, "fields that are to be ignored are given up")
+	return &end
 }
 
 // inSync ends with an object that is as it should be. It is applied all the same when

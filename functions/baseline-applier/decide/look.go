@@ -157,6 +157,15 @@ func (l *looker) remember() {
 		v.State.Assets[f.Asset.Name] = f.Record
 		v.Changed = true
 	}
+	l.rememberGraves()
+	l.rememberPlatform(settled && !v.Continue)
+	v.Changed = v.Changed || l.in.Memory == nil || l.state.Lost != ""
+}
+
+// rememberGraves does the same for what must go, and forgets assets that the catalog
+// does not have any more.
+func (l *looker) rememberGraves() {
+	v := &l.view
 	for _, g := range v.Graves {
 		v.Continue = v.Continue || len(g.Entries) > 0
 		if g.New.Status == g.Old.Status && g.New.Message == g.Old.Message {
@@ -166,14 +175,12 @@ func (l *looker) remember() {
 		v.State.Tombstones[g.key()] = g.New
 		v.Changed = true
 	}
-	l.rememberPlatform(settled && !v.Continue)
 	for name := range v.State.Assets {
 		if _, found := l.in.Catalog.Find(name); !found && l.in.Whole() {
 			delete(v.State.Assets, name)
 			v.Changed = true
 		}
 	}
-	v.Changed = v.Changed || l.in.Memory == nil || l.state.Lost != ""
 }
 
 func (l *looker) rememberPlatform(settled bool) {

@@ -28,13 +28,13 @@ func isOurs(entry metav1.ManagedFieldsEntry) bool {
 // ours is everything that the function owns of an object, and whether it owns
 // anything at all.
 func ours(live *unstructured.Unstructured) (*fieldpath.Set, bool) {
-	all, any := fieldpath.NewSet(), false
+	all, some := fieldpath.NewSet(), false
 	for _, entry := range live.GetManagedFields() {
 		if isOurs(entry) {
-			all, any = all.Union(owned(entry)), true
+			all, some = all.Union(owned(entry)), true
 		}
 	}
-	return all, any
+	return all, some
 }
 
 // created tells that the function itself made an object: it owns fields by a create.
