@@ -194,7 +194,7 @@ func (v *view) fromClass(field string, obj *unstructured.Unstructured) level {
 	}
 }
 
-func bounded(n uint) int64 { return int64(min(n, math.MaxInt64)) } //nolint:gosec // bounded by min
+func bounded(n uint) int64 { return int64(min(uint64(n), math.MaxInt64)) } //nolint:gosec // bounded by min
 
 func templateNotFound(field, value, why string) Problem {
 	return Problem{
