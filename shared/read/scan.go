@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -51,26 +52,27 @@ var errNoList = errors.New("the answer is no list of the resource")
 
 func (r *Reader) scan(ctx context.Context, need plan.Need, b Bounds, keep func(*unstructured.Unstructured) *unstructured.Unstructured) (kept []unstructured.Unstructured, complete bool, err error) {
 	client, err := r.resource(ctx, need)
-	if meta.IsNoMatchError(err) {
+	for tries := 0; err == nil && tries < 2; tries++ {
+		kept, complete, err = r.scanOf(ctx, client, need, b, keep)
+		if !apierrors.IsNotFound(err) {
+			return kept, complete, err
+		}
+		client, err = r.elsewhere(ctx, err, need)
+	}
+	if err == nil || apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		return nil, true, nil
 	}
-	if err != nil {
-		return nil, false, err
-	}
+	return nil, false, err
+}
+
+func (r *Reader) scanOf(ctx context.Context, client dynamic.ResourceInterface, need plan.Need, b Bounds, keep func(*unstructured.Unstructured) *unstructured.Unstructured) (kept []unstructured.Unstructured, complete bool, err error) {
 	opts := metav1.ListOptions{LabelSelector: need.Selector, FieldSelector: b.Fields, Limit: int64(b.Page)}
-	seen, moved := 0, false
+	seen := 0
 	// A server that gives out ever more pages, or lets every page expire, is left
 	// after as many as the objects need.
 	for range b.Objects/b.Page + 2 {
 		page, err := client.List(ctx, opts)
 		switch {
-		case apierrors.IsNotFound(err):
-			other, cause := r.elsewhere(ctx, err, need)
-			if moved || cause != nil {
-				return nil, true, nil
-			}
-			client, moved, opts.Continue, kept, seen = other, true, "", nil, 0
-			continue
 		case (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) && opts.Continue != "":
 			opts.Continue, kept, seen = "", nil, 0
 			continue

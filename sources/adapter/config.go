@@ -24,7 +24,7 @@ const (
 
 // EnvTokenFile names the file with the token that the sink knows this process by
 // (see [Relay]); nobody else's variable says that.
-const EnvTokenFile = "K_SINK_TOKEN_FILE"
+const EnvTokenFile = "K_SINK_TOKEN_FILE" //nolint:gosec // a name, not a token
 
 // Config says what to watch and where to send it.
 type Config struct {
