@@ -1,7 +1,6 @@
 package baseline
 
 import (
-	"flag"
 	"fmt"
 	"net/http"
 	"testing"
@@ -17,11 +16,9 @@ import (
 	"github.com/slipway-dev/slipway/test/suite"
 )
 
-var exhaustive = flag.Bool("exhaustive", false, "fail, and hold, a copy at every single call instead of at some")
-
 // calls are the numbers of calls at which something goes wrong.
 func calls(most int, some ...int) []int {
-	if !*exhaustive {
+	if !suite.Exhaustive() {
 		return some
 	}
 	all := make([]int, most)

@@ -1,7 +1,6 @@
 package renderer
 
 import (
-	"flag"
 	"fmt"
 	"net/http"
 	"strings"
@@ -84,9 +83,6 @@ func story(w *world) func(*suite.Copy) {
 	}
 }
 
-// exhaustive asks for what takes minutes and has shown nothing more so far.
-var exhaustive = flag.Bool("exhaustive", false, "fail every call in every way, and pause a copy at every call")
-
 // trouble is one call that fails.
 type trouble struct{ call, code int }
 
@@ -104,7 +100,7 @@ func TestAnyCallMayFailAndTheEndIsTheSame(t *testing.T) {
 	var all []trouble
 	for i, call := range f.Calls() {
 		for way, code := range codes {
-			if *exhaustive || (call.Write() || i%6 == 0) && way == i%len(codes) {
+			if suite.Exhaustive() || (call.Write() || i%6 == 0) && way == i%len(codes) {
 				all = append(all, trouble{i + 1, code})
 			}
 		}
@@ -134,7 +130,7 @@ func TestACopyThatWasPausedUndoesNothing(t *testing.T) {
 	counting.Insist(ref.event("web"))
 	var at []int
 	for i, call := range counting.Calls() {
-		if *exhaustive || call.Write() || i%6 == 0 {
+		if suite.Exhaustive() || call.Write() || i%6 == 0 {
 			at = append(at, i+1)
 		}
 	}

@@ -1,7 +1,6 @@
 package router
 
 import (
-	"flag"
 	"fmt"
 	"net/http"
 	"slices"
@@ -21,9 +20,6 @@ import (
 	kubetest "github.com/slipway-dev/slipway/test/kube"
 	"github.com/slipway-dev/slipway/test/suite"
 )
-
-// exhaustive asks for what takes minutes and has shown nothing more so far.
-var exhaustive = flag.Bool("exhaustive", false, "fail every call in every way, hold copies at every call, make thousands of Services")
 
 var eventScenarios = []scenario{
 	{"events alone are enough", eventsAlone},
@@ -117,7 +113,7 @@ func everyCallFails(x *tenant) {
 			}),
 		} {
 			// Reads are much like each other.
-			if !c.Write() && !*exhaustive && (name != "fails" || i%3 != 0) {
+			if !c.Write() && !suite.Exhaustive() && (name != "fails" || i%3 != 0) {
 				continue
 			}
 			if _, got := play(option); !cmp.Equal(want, got) {
@@ -140,7 +136,7 @@ func oldReading(x *tenant) {
 		x.service(x.there, "front", webPorts)
 	}
 	step := 3
-	if *exhaustive {
+	if suite.Exhaustive() {
 		step = 1
 	}
 	for at := 1; ; at += step {

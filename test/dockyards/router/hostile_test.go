@@ -31,7 +31,7 @@ var hostileScenarios = []scenario{
 // was there first stays.
 func tooMany(x *tenant) {
 	ways, more := 120, 400
-	if *exhaustive {
+	if suite.Exhaustive() {
 		more = 4000
 	}
 	var all sync.WaitGroup
