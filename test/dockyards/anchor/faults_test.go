@@ -110,7 +110,7 @@ func TestAPartThatCannotBeReadOrWrittenFailsAlone(t *testing.T) {
 
 // TestNoValueOfTheConfigMapIsTold: neither in conditions, nor Events, nor the log.
 func TestNoValueOfTheConfigMapIsTold(t *testing.T) {
-	const canary = "canary-of-the-config-map"
+	const canary = "value-of-the-config-map"
 	w := newWorld(t)
 	w.externalURL("https://" + canary + "_.example.com")
 	w.cluster(subject, "")
