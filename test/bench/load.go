@@ -28,7 +28,7 @@ const (
 	// convergence is how long all of a load may take.
 	convergence = 30 * time.Minute
 	// stillness is how long nobody may write before everything counts as settled.
-	stillness = 5 * time.Second
+	stillness = 30 * time.Second
 	// creators is how many are created at once.
 	creators = 10
 )
