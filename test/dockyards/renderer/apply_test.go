@@ -30,7 +30,7 @@ func everything(n string) string {
 			flux("g", "source", "v1", "HelmChart", `chart: "c", sourceRef: {kind: "HelmRepository", name: _meta.name}`)+
 			`h: {apiVersion: "dockyards.io/v1alpha3", kind: "Worktree", metadata: _meta, spec: files: "a.yaml": 'DIGIT'}
 i: {apiVersion: "v1", kind: "ConfigMap", metadata: _meta, data: a: "DIGIT"}
-j: {apiVersion: "v1", kind: "Secret", metadata: _meta, stringData: a: "canary-DIGIT-secret", data: b: 'canary-DIGIT-bytes'}
+j: {apiVersion: "v1", kind: "Secret", metadata: _meta, stringData: a: "hidden-DIGIT-secret", data: b: 'hidden-DIGIT-bytes'}
 k: {apiVersion: "v1", kind: "Namespace", metadata: {name: "\(_meta.namespace)-extra", labels: n: "DIGIT", annotations: "slipway.dev/prune": "true"}}
 `, "DIGIT", n)
 }
@@ -81,7 +81,7 @@ func TestEveryKindIsMadeChangedAndPruned(t *testing.T) {
 		t.Error("the Namespace is still there")
 	}
 	f.Rests(w.event("web"))
-	if strings.Contains(f.Log.String(), "canary") {
+	if strings.Contains(f.Log.String(), "hidden") {
 		t.Error("the log holds the value of a Secret")
 	}
 }
@@ -162,7 +162,7 @@ func TestDriftIsUndoneByTheObjectsOwnEvent(t *testing.T) {
 func TestAFailedApplyPrunesNothingAndIsSaid(t *testing.T) {
 	w := newWorld(t)
 	secret := func(kindOf string) string {
-		return `"s": {apiVersion: "v1", kind: "Secret", metadata: name: "s", type: "` + kindOf + `", data: {"username": 'a', "password": 'canary-pass'}}` + "\n"
+		return `"s": {apiVersion: "v1", kind: "Secret", metadata: name: "s", type: "` + kindOf + `", data: {"username": 'a', "password": 'hidden-pass'}}` + "\n"
 	}
 	w.workload("web", both+secret("kubernetes.io/basic-auth")+configMap("old", ""))
 	f := w.copyOf()
@@ -174,7 +174,7 @@ func TestAFailedApplyPrunesNothingAndIsSaid(t *testing.T) {
 	w.wants("web", "WorkloadTemplateReconciled", "False ReconcileFailed: cannot apply secrets")
 	w.wants("web", "Ready", "False ")
 	w.Must(render.ConfigMaps, "old")
-	if status := suite.Bytes(t, w.Must(dockyards.Workloads, "web")); strings.Contains(status, "canary") || strings.Contains(f.Log.String(), "canary") {
+	if status := suite.Bytes(t, w.Must(dockyards.Workloads, "web")); strings.Contains(status, "hidden") || strings.Contains(f.Log.String(), "hidden") {
 		t.Error("a Secret's value stands in the Workload or in the log")
 	}
 	w.template("web", both+secret("kubernetes.io/basic-auth"))
