@@ -66,7 +66,7 @@ func TestEveryKindIsMadeChangedAndPruned(t *testing.T) {
 			t.Errorf("%s was not changed: %s", res.Kind, text)
 		}
 	}
-	if got := suite.Text(w.Must(kind.Secrets, "web"), "data", "a"); got != "Y2FuYXJ5LTYtc2VjcmV0" {
+	if got := suite.Text(w.Must(kind.Secrets, "web"), "data", "a"); got != "aGlkZGVuLTYtc2VjcmV0" {
 		t.Errorf("the Secret holds %q", got)
 	}
 	f.Rests(w.event("web"))
