@@ -145,10 +145,10 @@ func (j judged) checkTemplate(ctx context.Context) error {
 	switch {
 	case result.Failure != nil && result.Failure.Limit:
 		j.reject(invalid, inputField, "%s", result.Failure.Message)
-		return nil //nolint:nilerr // it is said in the answer
+		return nil
 	case result.Failure != nil:
 		j.reject(invalid, referenceField, "the template cannot be built: %s", result.Failure.Message)
-		return nil
+		return nil //nolint:nilerr // it is said in the answer
 	case !result.Facts.Cluster || !result.Facts.Workload:
 		j.reject(invalid, referenceField, "the template declares no #cluster or no #workload")
 		return nil
