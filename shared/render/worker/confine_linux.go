@@ -61,13 +61,13 @@ func usage() (cpu time.Duration, resident int64) {
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
 		return 0, 0
 	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), r.Maxrss << 10
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), int64(r.Maxrss) << 10 //nolint:unconvert // 32 bits where a machine word has
 }
 
 // mostResident is the most memory that an ended process ever had, in bytes.
 func mostResident(state *os.ProcessState) int64 {
 	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
-		return r.Maxrss << 10
+		return int64(r.Maxrss) << 10 //nolint:unconvert // 32 bits where a machine word has
 	}
 	return 0
 }
