@@ -24,6 +24,7 @@ import (
 var sampleKinds = []kind.Resource{
 	kind.Namespaces, kind.ConfigMaps, dockyards.Gateways, dockyards.Releases, dockyards.Organizations, dockyards.Clusters,
 	narrowed(dockyards.CAPIClusters, "v1beta2"), dockyards.NodePools,
+	{Group: "dockyards.io", Versions: []string{"v1alpha3"}, Kind: "WorkloadTemplate", Plural: "workloadtemplates", Namespaced: true},
 	{Group: "dockyards.io", Versions: []string{"v1alpha3"}, Kind: "DNSZone", Plural: "dnszones", Namespaced: true},
 }
 
