@@ -80,9 +80,6 @@ func rules(grants []reconcile.Grant) []any {
 // images is where ko finds a command.
 const images = "ko://github.com/slipway-dev/slipway/"
 
-// logLevel is a setting that functions do not share.
-const logLevel = "LOG_LEVEL"
-
 // environment is what the function is told. Settings are left to their defaults: an
 // overlay names what differs.
 func environment(spec reconcile.Spec) []any {
@@ -93,9 +90,6 @@ func environment(spec reconcile.Spec) []any {
 	}
 	if spec.Settings != "" {
 		for _, v := range spec.Env {
-			if v.Name == logLevel {
-				continue // each function's own, which an overlay sets
-			}
 			env = append(env, object{"name": v.Name, "valueFrom": object{
 				"configMapKeyRef": object{"name": spec.Settings, "key": v.Name, "optional": true},
 			}})

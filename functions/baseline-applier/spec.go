@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-dev/slipway/functions/baseline-applier/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 	"github.com/slipway-dev/slipway/shared/telemetry"
 )
 
@@ -36,9 +37,7 @@ func Spec(settings Settings) reconcile.Spec {
 		TellsEachRound:   true,
 		Concurrency:      concurrency,
 	}
-	for _, v := range variables {
-		spec.Env = append(spec.Env, v.EnvVar)
-	}
+	spec.Env = setting.Docs(variables)
 	return spec
 }
 

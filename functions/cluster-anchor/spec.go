@@ -1,11 +1,10 @@
 package clusteranchor
 
 import (
-	"slices"
-
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Name is the function's name.
@@ -31,11 +30,7 @@ func Spec(settings dockyards.Settings) reconcile.Spec {
 		ConcludesOutages: true,
 		Concurrency:      concurrency,
 	}
-	for _, v := range dockyards.Variables() {
-		if slices.Contains(settingsInUse, v.Name) {
-			spec.Env = append(spec.Env, reconcile.EnvVar{Name: v.Name, Default: v.Default, Help: v.Help})
-		}
-	}
+	spec.Env = setting.Docs(dockyards.Variables(), settingsInUse...)
 	return spec
 }
 

@@ -1,15 +1,10 @@
 package clustercheck
 
 import (
-	"fmt"
-	"slices"
-	"strconv"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/slipway-dev/slipway/functions/cluster-check/decide"
-	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Settings are the whole environment of the function.
@@ -21,53 +16,24 @@ type Settings struct {
 	MaxConcurrentReconciles int
 	// RemoteTimeout bounds a request to a target cluster.
 	RemoteTimeout time.Duration
-	// LogLevel is debug, info, warn or error.
-	LogLevel string
-}
-
-// variable is one environment variable: how it is documented and parsed. An
-// empty value counts as unset.
-type variable struct {
-	reconcile.EnvVar
-	allowed string
-	parse   func(s *Settings, value string) bool
 }
 
 // variables are all that the function reads, in the order of its documentation.
-var variables = []variable{
+var variables = []setting.Variable[Settings]{
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "5", Help: "clusters checked at once within a resync"},
-		allowed: "a whole number from 1 to 1000",
-		parse: func(s *Settings, value string) bool {
-			n, err := strconv.Atoi(value)
-			s.MaxConcurrentReconciles = n
-			return err == nil && n >= 1 && n <= 1000
-		},
+		EnvVar:  setting.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "5", Help: "clusters checked at once within a resync"},
+		Allowed: setting.OneTo1000,
+		Parse:   setting.Whole(func(s *Settings) *int { return &s.MaxConcurrentReconciles }, 1, 1000),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "KUBEVIRT_CONFIGS_NAMESPACE", Default: "default", Help: "namespace of KubevirtConfigs, where they have one, and of their Secrets"},
-		allowed: "a namespace's name",
-		parse: func(s *Settings, value string) bool {
-			s.ConfigsNamespace = value
-			return len(validation.IsDNS1123Label(value)) == 0
-		},
+		EnvVar:  setting.EnvVar{Name: "KUBEVIRT_CONFIGS_NAMESPACE", Default: "default", Help: "namespace of KubevirtConfigs, where they have one, and of their Secrets"},
+		Allowed: setting.ANamespace,
+		Parse:   setting.Label(func(s *Settings) *string { return &s.ConfigsNamespace }),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "REMOTE_TIMEOUT", Default: "10s", Help: "bound of a request to a target cluster"},
-		allowed: "a duration above 0, like 10s",
-		parse: func(s *Settings, value string) bool {
-			d, err := time.ParseDuration(value)
-			s.RemoteTimeout = d
-			return err == nil && d > 0
-		},
-	},
-	{
-		EnvVar:  reconcile.EnvVar{Name: "LOG_LEVEL", Default: "info", Help: "what is logged"},
-		allowed: "debug, info, warn or error",
-		parse: func(s *Settings, value string) bool {
-			s.LogLevel = value
-			return slices.Contains([]string{"debug", "info", "warn", "error"}, value)
-		},
+		EnvVar:  setting.EnvVar{Name: "REMOTE_TIMEOUT", Default: "10s", Help: "bound of a request to a target cluster"},
+		Allowed: setting.TimeAbove0,
+		Parse:   setting.Duration(func(s *Settings) *time.Duration { return &s.RemoteTimeout }),
 	},
 }
 
@@ -75,14 +41,8 @@ var variables = []variable{
 // error that says which, and what could stand there; nothing is guessed.
 func ParseSettings(lookup func(name string) (string, bool)) (Settings, error) {
 	s := Settings{Settings: decide.DefaultSettings()}
-	for _, v := range variables {
-		value, ok := lookup(v.Name)
-		if !ok || value == "" {
-			value = v.Default
-		}
-		if !v.parse(&s, value) {
-			return Settings{}, fmt.Errorf("cannot use environment variable %s=%q: allowed is %s", v.Name, value, v.allowed)
-		}
+	if err := setting.Parse(&s, variables, lookup); err != nil {
+		return Settings{}, err
 	}
 	return s, nil
 }

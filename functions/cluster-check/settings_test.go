@@ -18,11 +18,11 @@ func environment(values map[string]string) func(string) (string, bool) {
 }
 
 func TestSettingsOfAnEmptyEnvironmentAreTheDefaults(t *testing.T) {
-	got, err := ParseSettings(environment(map[string]string{"LOG_LEVEL": ""}))
+	got, err := ParseSettings(environment(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Settings{Settings: decide.DefaultSettings(), MaxConcurrentReconciles: 5, RemoteTimeout: 10 * time.Second, LogLevel: "info"}
+	want := Settings{Settings: decide.DefaultSettings(), MaxConcurrentReconciles: 5, RemoteTimeout: 10 * time.Second}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -30,7 +30,7 @@ func TestSettingsOfAnEmptyEnvironmentAreTheDefaults(t *testing.T) {
 
 func TestSettingsThatCannotBeUsedStopTheStart(t *testing.T) {
 	for variable, value := range map[string]string{
-		"MAX_CONCURRENT_RECONCILES": "0", "KUBEVIRT_CONFIGS_NAMESPACE": "a/b", "REMOTE_TIMEOUT": "0s", "LOG_LEVEL": "loud",
+		"MAX_CONCURRENT_RECONCILES": "0", "KUBEVIRT_CONFIGS_NAMESPACE": "a/b", "REMOTE_TIMEOUT": "0s",
 	} {
 		_, err := ParseSettings(environment(map[string]string{variable: value}))
 		if err == nil {

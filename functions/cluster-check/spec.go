@@ -5,6 +5,7 @@ import (
 	"github.com/slipway-dev/slipway/functions/cluster-check/kinds"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Name is the function's name.
@@ -31,9 +32,7 @@ func Spec(settings Settings) reconcile.Spec {
 		Connected:    m.connected,
 		Concurrency:  concurrency,
 	}
-	for _, v := range variables {
-		spec.Env = append(spec.Env, v.EnvVar)
-	}
+	spec.Env = setting.Docs(variables)
 	return spec
 }
 

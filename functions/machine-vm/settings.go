@@ -1,9 +1,7 @@
 package machinevm
 
 import (
-	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slipway-dev/slipway/functions/machine-vm/decide"
-	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Settings are the whole environment of the function.
@@ -28,172 +26,140 @@ type Settings struct {
 	MaxConcurrentReconciles int
 	// RemoteTimeout bounds a request to a target cluster.
 	RemoteTimeout time.Duration
-	// LogLevel is debug, info, warn or error.
-	LogLevel string
-}
-
-// variable is one environment variable: how it is documented and parsed. An
-// empty value counts as unset, unless empty has a meaning of its own.
-type variable struct {
-	reconcile.EnvVar
-	allowed      string
-	emptyMatters bool
-	parse        func(s *Settings, value string) bool
 }
 
 // variables are all that the function reads, in the order of its documentation.
-var variables = []variable{
+var variables = []setting.Variable[Settings]{
 	{
-		EnvVar:  reconcile.EnvVar{Name: "NAMESPACE", Default: "default", Help: "the function's own namespace"},
-		allowed: "a namespace's name",
-		parse:   label(func(s *Settings) *string { return &s.Namespace }),
+		EnvVar:  setting.EnvVar{Name: "NAMESPACE", Default: "default", Help: "the function's own namespace"},
+		Allowed: setting.ANamespace,
+		Parse:   setting.Label(func(s *Settings) *string { return &s.Namespace }),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "RECONCILE_INTERVAL", Default: "30s", Help: "period of the resync in the always-on mode"},
-		allowed: "a duration above 0, like 30s",
-		parse:   duration(func(s *Settings) *time.Duration { return &s.ReconcileInterval }),
+		EnvVar:  setting.EnvVar{Name: "RECONCILE_INTERVAL", Default: "30s", Help: "period of the resync in the always-on mode"},
+		Allowed: setting.TimeAbove0,
+		Parse:   setting.Duration(func(s *Settings) *time.Duration { return &s.ReconcileInterval }),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "5", Help: "reconciles at once within a resync"},
-		allowed: "a whole number from 1 to 1000",
-		parse: func(s *Settings, value string) bool {
-			n, err := strconv.Atoi(value)
-			s.MaxConcurrentReconciles = n
-			return err == nil && n >= 1 && n <= 1000
-		},
+		EnvVar:  setting.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "5", Help: "reconciles at once within a resync"},
+		Allowed: setting.OneTo1000,
+		Parse:   setting.Whole(func(s *Settings) *int { return &s.MaxConcurrentReconciles }, 1, 1000),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "LEADER_ELECTION", Default: "true", Help: "accepted; optimistic writes take its place"},
-		allowed: "true or false",
-		parse: func(_ *Settings, value string) bool {
+		EnvVar:  setting.EnvVar{Name: "LEADER_ELECTION", Default: "true", Help: "accepted; optimistic writes take its place"},
+		Allowed: setting.TrueOrFalse,
+		Parse: func(_ *Settings, value string) bool {
 			_, err := strconv.ParseBool(value)
 			return err == nil
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "KUBEVIRT_CONFIGS_NAMESPACE", Default: "default", Help: "namespace of KubevirtConfigs, where they have one, and of their Secrets"},
-		allowed: "a namespace's name",
-		parse:   label(func(s *Settings) *string { return &s.ConfigsNamespace }),
+		EnvVar:  setting.EnvVar{Name: "KUBEVIRT_CONFIGS_NAMESPACE", Default: "default", Help: "namespace of KubevirtConfigs, where they have one, and of their Secrets"},
+		Allowed: setting.ANamespace,
+		Parse:   setting.Label(func(s *Settings) *string { return &s.ConfigsNamespace }),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "DEFAULT_KUBEVIRT_CONFIG", Help: "KubevirtConfig of Machines that name none"},
-		allowed: "an object's name",
-		parse: func(s *Settings, value string) bool {
-			s.DefaultConfig = value
-			return len(validation.IsDNS1123Subdomain(value)) == 0
-		},
+		EnvVar:  setting.EnvVar{Name: "DEFAULT_KUBEVIRT_CONFIG", Help: "KubevirtConfig of Machines that name none"},
+		Allowed: setting.AnObject,
+		Parse:   setting.Name(func(s *Settings) *string { return &s.DefaultConfig }),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "SINGLE_CLUSTER", Default: "auto", Help: "whether Machines run on the management cluster itself"},
-		allowed: "auto, true or false",
-		parse: func(s *Settings, value string) bool {
-			s.SingleCluster = decide.SingleCluster(value)
-			return slices.Contains([]decide.SingleCluster{decide.SingleAuto, decide.SingleTrue, decide.SingleFalse}, s.SingleCluster)
-		},
+		EnvVar:  setting.EnvVar{Name: "SINGLE_CLUSTER", Default: "auto", Help: "whether Machines run on the management cluster itself"},
+		Allowed: "auto, true or false",
+		Parse: setting.OneOf(func(s *Settings) *decide.SingleCluster { return &s.SingleCluster },
+			decide.SingleAuto, decide.SingleTrue, decide.SingleFalse),
 	},
 	{
-		EnvVar:       reconcile.EnvVar{Name: "VM_NAME_PREFIX", Default: "vm-", Help: "what goes before a Machine's name in that of its virtual machine; empty for nothing"},
-		allowed:      "the beginning of an object's name, 63 characters at most, or nothing",
-		emptyMatters: true,
-		parse: func(s *Settings, value string) bool {
+		EnvVar:       setting.EnvVar{Name: "VM_NAME_PREFIX", Default: "vm-", Help: "what goes before a Machine's name in that of its virtual machine; empty for nothing"},
+		Allowed:      "the beginning of an object's name, 63 characters at most, or nothing",
+		EmptyMatters: true,
+		Parse: func(s *Settings, value string) bool {
 			s.VMNamePrefix = value
 			return value == "" || (len(value) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Subdomain(value+"x")) == 0)
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MANAGED_BY", Default: "kubevirt-operator", Help: "value of the label vitistack.io/managed-by"},
-		allowed: "a label's value",
-		parse: func(s *Settings, value string) bool {
+		EnvVar:  setting.EnvVar{Name: "MANAGED_BY", Default: "kubevirt-operator", Help: "value of the label vitistack.io/managed-by"},
+		Allowed: "a label's value",
+		Parse: func(s *Settings, value string) bool {
 			s.ManagedBy = value
 			return len(validation.IsValidLabelValue(value)) == 0
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "STORAGE_CLASS_NAME", Help: "StorageClass of disks that state none"},
-		allowed: "an object's name",
-		parse: func(s *Settings, value string) bool {
-			s.StorageClass = value
-			return len(validation.IsDNS1123Subdomain(value)) == 0
-		},
+		EnvVar:  setting.EnvVar{Name: "STORAGE_CLASS_NAME", Help: "StorageClass of disks that state none"},
+		Allowed: setting.AnObject,
+		Parse:   setting.Name(func(s *Settings) *string { return &s.StorageClass }),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "PVC_ACCESS_MODE", Help: "access mode of disks that state none and whose class has no StorageProfile"},
-		allowed: "ReadWriteOnce, ReadWriteMany, ReadOnlyMany or ReadWriteOncePod",
-		parse: oneOf(func(s *Settings) *string { return &s.AccessMode }, string(corev1.ReadWriteOnce), string(corev1.ReadWriteMany),
+		EnvVar:  setting.EnvVar{Name: "PVC_ACCESS_MODE", Help: "access mode of disks that state none and whose class has no StorageProfile"},
+		Allowed: "ReadWriteOnce, ReadWriteMany, ReadOnlyMany or ReadWriteOncePod",
+		Parse: setting.OneOf(func(s *Settings) *string { return &s.AccessMode }, string(corev1.ReadWriteOnce), string(corev1.ReadWriteMany),
 			string(corev1.ReadOnlyMany), string(corev1.ReadWriteOncePod)),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "PVC_VOLUME_MODE", Help: "volume mode of disks that state none"},
-		allowed: "Filesystem or Block",
-		parse: oneOf(func(s *Settings) *string { return &s.VolumeMode },
+		EnvVar:  setting.EnvVar{Name: "PVC_VOLUME_MODE", Help: "volume mode of disks that state none"},
+		Allowed: "Filesystem or Block",
+		Parse: setting.OneOf(func(s *Settings) *string { return &s.VolumeMode },
 			string(corev1.PersistentVolumeFilesystem), string(corev1.PersistentVolumeBlock)),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "CPU_MODEL", Help: "CPU model of new virtual machines"},
-		allowed: "a name without spaces",
-		parse: func(s *Settings, value string) bool {
+		EnvVar:  setting.EnvVar{Name: "CPU_MODEL", Help: "CPU model of new virtual machines"},
+		Allowed: "a name without spaces",
+		Parse: func(s *Settings, value string) bool {
 			s.CPUModel = value
 			return !strings.ContainsAny(value, " \t\r\n")
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "DEFAULT_FIRMWARE", Default: "bios", Help: "firmware of new virtual machines whose Machine states none"},
-		allowed: "bios or efi",
-		parse: func(s *Settings, value string) bool {
+		EnvVar:  setting.EnvVar{Name: "DEFAULT_FIRMWARE", Default: "bios", Help: "firmware of new virtual machines whose Machine states none"},
+		Allowed: "bios or efi",
+		Parse: func(s *Settings, value string) bool {
 			s.EFI = value == "efi"
 			return value == "bios" || value == "efi"
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MAC_SET", Default: "12", Help: "second octet of generated MAC addresses"},
-		allowed: "two hexadecimal digits, with or without 0x",
-		parse: func(s *Settings, value string) bool {
+		EnvVar:  setting.EnvVar{Name: "MAC_SET", Default: "12", Help: "second octet of generated MAC addresses"},
+		Allowed: "two hexadecimal digits, with or without 0x",
+		Parse: func(s *Settings, value string) bool {
 			s.MACSet = strings.ToLower(strings.TrimPrefix(strings.ToLower(value), "0x"))
 			return twoHexDigits.MatchString(s.MACSet)
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "NETWORK_ATTACHMENT_DEFINITION_CNI_VERSION", Default: "1.0.0", Help: "CNI version of network definitions"},
-		allowed: "a version like 1.0.0",
-		parse: func(s *Settings, value string) bool {
+		EnvVar:  setting.EnvVar{Name: "NETWORK_ATTACHMENT_DEFINITION_CNI_VERSION", Default: "1.0.0", Help: "CNI version of network definitions"},
+		Allowed: "a version like 1.0.0",
+		Parse: func(s *Settings, value string) bool {
 			s.CNIVersion = value
 			return threeNumbers.MatchString(value)
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "DEFAULT_BRIDGE", Default: "br0", Help: "bridge of networks that give a VLAN and no bridge"},
-		allowed: "a network device's name, 15 characters at most",
-		parse: func(s *Settings, value string) bool {
+		EnvVar:  setting.EnvVar{Name: "DEFAULT_BRIDGE", Default: "br0", Help: "bridge of networks that give a VLAN and no bridge"},
+		Allowed: "a network device's name, 15 characters at most",
+		Parse: func(s *Settings, value string) bool {
 			s.DefaultBridge = value
 			return bridgeName.MatchString(value)
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "IP_SOURCE", Default: "vmi", Help: "where public addresses come from"},
-		allowed: "vmi or networkconfiguration",
-		parse: func(s *Settings, value string) bool {
+		EnvVar:  setting.EnvVar{Name: "IP_SOURCE", Default: "vmi", Help: "where public addresses come from"},
+		Allowed: "vmi or networkconfiguration",
+		Parse: func(s *Settings, value string) bool {
 			s.AddressesFromRecord = value == "networkconfiguration"
 			return s.AddressesFromRecord || value == "vmi"
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "ISO_STORAGE_SIZE", Default: "8Gi", Help: "size of the volume for a boot image"},
-		allowed: "a size above 0, like 8Gi",
-		parse: func(s *Settings, value string) bool {
-			size, err := resource.ParseQuantity(value)
-			s.ISOSize = size
-			return err == nil && size.Sign() > 0
-		},
+		EnvVar:  setting.EnvVar{Name: "ISO_STORAGE_SIZE", Default: "8Gi", Help: "size of the volume for a boot image"},
+		Allowed: setting.SizeAbove0,
+		Parse:   setting.Size(func(s *Settings) *resource.Quantity { return &s.ISOSize }),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "REMOTE_TIMEOUT", Default: "10s", Help: "bound of a request to a target cluster"},
-		allowed: "a duration above 0, like 10s",
-		parse:   duration(func(s *Settings) *time.Duration { return &s.RemoteTimeout }),
-	},
-	{
-		EnvVar:  reconcile.EnvVar{Name: "LOG_LEVEL", Default: "info", Help: "what is logged"},
-		allowed: "debug, info, warn or error",
-		parse:   oneOf(func(s *Settings) *string { return &s.LogLevel }, "debug", "info", "warn", "error"),
+		EnvVar:  setting.EnvVar{Name: "REMOTE_TIMEOUT", Default: "10s", Help: "bound of a request to a target cluster"},
+		Allowed: setting.TimeAbove0,
+		Parse:   setting.Duration(func(s *Settings) *time.Duration { return &s.RemoteTimeout }),
 	},
 }
 
@@ -207,39 +173,8 @@ var (
 // error that says which, and what could stand there; nothing is guessed.
 func ParseSettings(lookup func(name string) (string, bool)) (Settings, error) {
 	s := Settings{Settings: decide.DefaultSettings()}
-	for _, v := range variables {
-		value, ok := lookup(v.Name)
-		if !ok || (value == "" && !v.emptyMatters) {
-			value = v.Default
-		}
-		if value == "" && !v.emptyMatters {
-			continue
-		}
-		if !v.parse(&s, value) {
-			return Settings{}, fmt.Errorf("cannot use environment variable %s=%q: allowed is %s", v.Name, value, v.allowed)
-		}
+	if err := setting.Parse(&s, variables, lookup); err != nil {
+		return Settings{}, err
 	}
 	return s, nil
-}
-
-func label(field func(*Settings) *string) func(*Settings, string) bool {
-	return func(s *Settings, value string) bool {
-		*field(s) = value
-		return len(validation.IsDNS1123Label(value)) == 0
-	}
-}
-
-func duration(field func(*Settings) *time.Duration) func(*Settings, string) bool {
-	return func(s *Settings, value string) bool {
-		d, err := time.ParseDuration(value)
-		*field(s) = d
-		return err == nil && d > 0
-	}
-}
-
-func oneOf(field func(*Settings) *string, words ...string) func(*Settings, string) bool {
-	return func(s *Settings, value string) bool {
-		*field(s) = value
-		return slices.Contains(words, value)
-	}
 }

@@ -24,7 +24,7 @@ func TestSettingsOfAnEmptyEnvironmentAreTheDefaults(t *testing.T) {
 	}
 	want := Settings{
 		Settings: decide.DefaultSettings(), Namespace: "default", ReconcileInterval: 30 * time.Second,
-		MaxConcurrentReconciles: 5, RemoteTimeout: 10 * time.Second, LogLevel: "info",
+		MaxConcurrentReconciles: 5, RemoteTimeout: 10 * time.Second,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("section 21 (-want +got):\n%s", diff)
@@ -59,7 +59,7 @@ func TestSettingsThatCannotBeUsedStopTheStart(t *testing.T) {
 		"KUBEVIRT_CONFIGS_NAMESPACE": "a/b", "DEFAULT_KUBEVIRT_CONFIG": "A", "SINGLE_CLUSTER": "yes", "VM_NAME_PREFIX": "VM_",
 		"MANAGED_BY": "a b", "STORAGE_CLASS_NAME": "_", "PVC_ACCESS_MODE": "RWO", "PVC_VOLUME_MODE": "block", "CPU_MODEL": "a b",
 		"DEFAULT_FIRMWARE": "uefi", "MAC_SET": "123", "NETWORK_ATTACHMENT_DEFINITION_CNI_VERSION": "1", "DEFAULT_BRIDGE": "a-bridge-too-long",
-		"IP_SOURCE": "dns", "ISO_STORAGE_SIZE": "-1Gi", "REMOTE_TIMEOUT": "0s", "LOG_LEVEL": "loud",
+		"IP_SOURCE": "dns", "ISO_STORAGE_SIZE": "-1Gi", "REMOTE_TIMEOUT": "0s",
 	} {
 		_, err := ParseSettings(environment(map[string]string{variable: value}))
 		if err == nil {

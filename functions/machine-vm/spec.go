@@ -11,6 +11,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/read"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Name is the function's name.
@@ -37,9 +38,7 @@ func Spec(settings Settings) reconcile.Spec {
 		Gauges:       gauges(settings),
 		Concurrency:  concurrency,
 	}
-	for _, v := range variables {
-		spec.Env = append(spec.Env, v.EnvVar)
-	}
+	spec.Env = setting.Docs(variables)
 	return spec
 }
 

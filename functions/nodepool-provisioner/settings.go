@@ -1,11 +1,8 @@
 package nodepoolprovisioner
 
 import (
-	"fmt"
-	"strconv"
-
 	"github.com/slipway-dev/slipway/shared/dockyards"
-	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Settings are the whole environment of the function.
@@ -22,8 +19,12 @@ var used = []string{
 	"ENABLE_MULTUS", "ALLOW_POD_BRIDGE_LIVE_MIGRATION", "VALID_NODE_IP_SUBNETS", "TALOS_VERSION",
 }
 
-// parallel is the setting that this function has besides.
-var parallel = reconcile.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "5", Help: "reconciles at once within a resync"}
+// variables are those that no other function has.
+var variables = []setting.Variable[Settings]{{
+	EnvVar:  setting.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "5", Help: "reconciles at once within a resync"},
+	Allowed: setting.OneTo1000,
+	Parse:   setting.Whole(func(s *Settings) *int { return &s.MaxConcurrentReconciles }, 1, 1000),
+}}
 
 // ParseSettings reads the environment.
 func ParseSettings(lookup func(name string) (string, bool)) (Settings, error) {
@@ -32,12 +33,8 @@ func ParseSettings(lookup func(name string) (string, bool)) (Settings, error) {
 		return Settings{}, err
 	}
 	s := Settings{Settings: shared}
-	value, ok := lookup(parallel.Name)
-	if !ok || value == "" {
-		value = parallel.Default
-	}
-	if s.MaxConcurrentReconciles, err = strconv.Atoi(value); err != nil || s.MaxConcurrentReconciles < 1 {
-		return Settings{}, fmt.Errorf("cannot use environment variable %s=%q: allowed is a whole number from 1", parallel.Name, value)
+	if err := setting.Parse(&s, variables, lookup); err != nil {
+		return Settings{}, err
 	}
 	return s, nil
 }

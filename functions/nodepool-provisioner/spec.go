@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/read"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Name is the function's name.
@@ -34,14 +35,7 @@ func Spec(settings Settings) reconcile.Spec {
 		// A write without an answer is said on the pool, like a refused one.
 		ConcludesOutages: true,
 	}
-	for _, name := range used {
-		for _, v := range dockyards.Variables() {
-			if v.Name == name {
-				spec.Env = append(spec.Env, reconcile.EnvVar{Name: v.Name, Default: v.Default, Help: v.Help})
-			}
-		}
-	}
-	spec.Env = append(spec.Env, parallel)
+	spec.Env = append(setting.Docs(dockyards.Variables(), used...), setting.Docs(variables)...)
 	return spec
 }
 

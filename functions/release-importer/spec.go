@@ -5,6 +5,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Name is the function's name.
@@ -22,7 +23,7 @@ func DefaultSpec() reconcile.Spec {
 		Reconciles:  dockyards.Releases,
 		Watches:     watches(),
 		Grants:      grants(),
-		Env:         variables(),
+		Env:         setting.Docs(dockyards.Variables(), used...),
 		Settings:    dockyards.SettingsConfigMap,
 		Concurrency: concurrency,
 	}

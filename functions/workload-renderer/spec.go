@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 	"github.com/slipway-dev/slipway/shared/render"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Name is the function's name.
@@ -38,14 +39,7 @@ func Spec(settings Settings) reconcile.Spec {
 		Concurrency:  concurrency,
 		Memory:       memory,
 	}
-	for _, v := range dockyards.Variables() {
-		if slices.Contains(shared, v.Name) {
-			spec.Env = append(spec.Env, reconcile.EnvVar{Name: v.Name, Default: v.Default, Help: v.Help})
-		}
-	}
-	for _, v := range variables {
-		spec.Env = append(spec.Env, v.EnvVar)
-	}
+	spec.Env = append(setting.Docs(dockyards.Variables(), shared...), setting.Docs(variables)...)
 	return spec
 }
 

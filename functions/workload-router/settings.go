@@ -1,14 +1,12 @@
 package workloadrouter
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/slipway-dev/slipway/functions/workload-router/decide"
 	"github.com/slipway-dev/slipway/shared/dockyards"
-	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Settings are the whole environment of the function.
@@ -23,64 +21,46 @@ type Settings struct {
 	RemoteAnswer  int64
 	// MaxConcurrentReconciles bounds the Workloads at once of one event.
 	MaxConcurrentReconciles int
-	// LogLevel is debug, info, warn or error.
-	LogLevel string
 }
 
 // shared are the settings of all Dockyards functions that this one heeds.
 var shared = []string{"GATEWAY_NAME", "GATEWAY_NAMESPACE", "CONFIG_MAP", "DOCKYARDS_NAMESPACE", "WORKLOAD_INGRESS"}
 
-// variable is one environment variable: how it is documented and parsed. An
-// empty value counts as unset.
-type variable struct {
-	reconcile.EnvVar
-	allowed string
-	parse   func(s *Settings, value string) bool
-}
-
 // variables are those that no other function has.
-var variables = []variable{
+var variables = []setting.Variable[Settings]{
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MAX_SERVICES", Default: "100", Help: "Services of a Workload that are mirrored, the oldest first"},
-		allowed: "a whole number from 1 to 1000",
-		parse:   number(1000, func(s *Settings, n int) { s.Limits.Services = n }),
+		EnvVar:  setting.EnvVar{Name: "MAX_SERVICES", Default: "100", Help: "Services of a Workload that are mirrored, the oldest first"},
+		Allowed: setting.OneTo1000,
+		Parse:   setting.Whole(func(s *Settings) *int { return &s.Limits.Services }, 1, 1000),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MAX_SERVICE_PORTS", Default: "100", Help: "ports of a Service that are mirrored"},
-		allowed: "a whole number from 1 to 1000",
-		parse:   number(1000, func(s *Settings, n int) { s.Limits.Ports = n }),
+		EnvVar:  setting.EnvVar{Name: "MAX_SERVICE_PORTS", Default: "100", Help: "ports of a Service that are mirrored"},
+		Allowed: setting.OneTo1000,
+		Parse:   setting.Whole(func(s *Settings) *int { return &s.Limits.Ports }, 1, 1000),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MAX_SERVICES_READ", Default: "5000", Help: "Services labelled for a Workload that are looked at"},
-		allowed: "a whole number from 1 to 100000",
-		parse:   number(100000, func(s *Settings, n int) { s.Limits.Read = n }),
+		EnvVar:  setting.EnvVar{Name: "MAX_SERVICES_READ", Default: "5000", Help: "Services labelled for a Workload that are looked at"},
+		Allowed: "a whole number from 1 to 100000",
+		Parse:   setting.Whole(func(s *Settings) *int { return &s.Limits.Read }, 1, 100000),
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "REMOTE_TIMEOUT", Default: "5s", Help: "bound of a request to a workload cluster"},
-		allowed: "a duration above 0, like 5s",
-		parse: func(s *Settings, value string) bool {
-			d, err := time.ParseDuration(value)
-			s.RemoteTimeout = d
-			return err == nil && d > 0
+		EnvVar:  setting.EnvVar{Name: "REMOTE_TIMEOUT", Default: "5s", Help: "bound of a request to a workload cluster"},
+		Allowed: setting.TimeAbove0,
+		Parse:   setting.Duration(func(s *Settings) *time.Duration { return &s.RemoteTimeout }),
+	},
+	{
+		EnvVar:  setting.EnvVar{Name: "MAX_REMOTE_ANSWER_MIB", Default: "1", Help: "size in MiB of an answer of a workload cluster that is read"},
+		Allowed: setting.OneTo1000,
+		Parse: func(s *Settings, value string) bool {
+			n, err := strconv.Atoi(value)
+			s.RemoteAnswer = int64(n) << 20
+			return err == nil && n >= 1 && n <= 1000
 		},
 	},
 	{
-		EnvVar:  reconcile.EnvVar{Name: "MAX_REMOTE_ANSWER_MIB", Default: "1", Help: "size in MiB of an answer of a workload cluster that is read"},
-		allowed: "a whole number from 1 to 1000",
-		parse:   number(1000, func(s *Settings, n int) { s.RemoteAnswer = int64(n) << 20 }),
-	},
-	{
-		EnvVar:  reconcile.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "50", Help: "Workloads at once of one event or resync; with fewer than 50, one may wait for the dead cluster of another"},
-		allowed: "a whole number from 1 to 1000",
-		parse:   number(1000, func(s *Settings, n int) { s.MaxConcurrentReconciles = n }),
-	},
-	{
-		EnvVar:  reconcile.EnvVar{Name: "LOG_LEVEL", Default: "info", Help: "what is logged"},
-		allowed: "debug, info, warn or error",
-		parse: func(s *Settings, value string) bool {
-			s.LogLevel = value
-			return slices.Contains([]string{"debug", "info", "warn", "error"}, value)
-		},
+		EnvVar:  setting.EnvVar{Name: "MAX_CONCURRENT_RECONCILES", Default: "50", Help: "Workloads at once of one event or resync; with fewer than 50, one may wait for the dead cluster of another"},
+		Allowed: setting.OneTo1000,
+		Parse:   setting.Whole(func(s *Settings) *int { return &s.MaxConcurrentReconciles }, 1, 1000),
 	},
 }
 
@@ -92,14 +72,8 @@ func ParseSettings(lookup func(name string) (string, bool)) (Settings, error) {
 		return Settings{}, err
 	}
 	s := Settings{Settings: all}
-	for _, v := range variables {
-		value, ok := lookup(v.Name)
-		if !ok || value == "" {
-			value = v.Default
-		}
-		if !v.parse(&s, value) {
-			return Settings{}, fmt.Errorf("cannot use environment variable %s=%q: allowed is %s", v.Name, value, v.allowed)
-		}
+	if err := setting.Parse(&s, variables, lookup); err != nil {
+		return Settings{}, err
 	}
 	return s, nil
 }
@@ -111,12 +85,4 @@ func DefaultSettings() Settings {
 		panic(err) // the defaults always parse, which a test shows
 	}
 	return s
-}
-
-func number(highest int, set func(s *Settings, n int)) func(*Settings, string) bool {
-	return func(s *Settings, value string) bool {
-		n, err := strconv.Atoi(value)
-		set(s, n)
-		return err == nil && n >= 1 && n <= highest
-	}
 }

@@ -22,7 +22,7 @@ func environment(values map[string]string) func(string) (string, bool) {
 func TestSettingsOfAnEmptyEnvironmentAreTheDefaults(t *testing.T) {
 	want := Settings{
 		Settings: dockyards.DefaultSettings(), Limits: decide.DefaultLimits(), RemoteTimeout: 5 * time.Second, RemoteAnswer: 1 << 20,
-		MaxConcurrentReconciles: 50, LogLevel: "info",
+		MaxConcurrentReconciles: 50,
 	}
 	if diff := cmp.Diff(want, DefaultSettings()); diff != "" {
 		t.Errorf("section 5 (-want +got):\n%s", diff)
@@ -32,7 +32,7 @@ func TestSettingsOfAnEmptyEnvironmentAreTheDefaults(t *testing.T) {
 func TestSettingsThatCannotBeUsedStopTheStart(t *testing.T) {
 	for variable, value := range map[string]string{
 		"GATEWAY_NAME": "Not A Name", "WORKLOAD_INGRESS": "maybe", "MAX_SERVICES": "0", "MAX_SERVICE_PORTS": "1001", "MAX_SERVICES_READ": "many",
-		"REMOTE_TIMEOUT": "0s", "MAX_REMOTE_ANSWER_MIB": "-1", "MAX_CONCURRENT_RECONCILES": "x", "LOG_LEVEL": "loud",
+		"REMOTE_TIMEOUT": "0s", "MAX_REMOTE_ANSWER_MIB": "-1", "MAX_CONCURRENT_RECONCILES": "x",
 	} {
 		_, err := ParseSettings(environment(map[string]string{variable: value}))
 		if err == nil {

@@ -1,12 +1,11 @@
 package workloadrouter
 
 import (
-	"slices"
-
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // Name is the function's name.
@@ -33,14 +32,7 @@ func Spec(settings Settings) reconcile.Spec {
 		// What stands in an answer takes about twenty times its size.
 		Memory: "256Mi",
 	}
-	for _, v := range dockyards.Variables() {
-		if slices.Contains(shared, v.Name) {
-			spec.Env = append(spec.Env, reconcile.EnvVar{Name: v.Name, Default: v.Default, Help: v.Help})
-		}
-	}
-	for _, v := range variables {
-		spec.Env = append(spec.Env, v.EnvVar)
-	}
+	spec.Env = append(setting.Docs(dockyards.Variables(), shared...), setting.Docs(variables)...)
 	return spec
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/render"
@@ -174,7 +175,7 @@ func Conclude(_ time.Time, in Input, _ plan.Answers, outcomes plan.Outcomes) pla
 	case !Concerns(in.Object):
 		return plan.Conclusion{Class: plan.Done, Reason: ReasonIgnored}
 	case len(failed) > 0:
-		message := render.Clip(failed[0].Fault.Error(), 256)
+		message := clip.Line(failed[0].Fault.Error(), 256)
 		return plan.Conclusion{
 			Class: plan.Terminal, Reason: ReasonFailed, Message: message,
 			Events: []plan.Event{{Warning: true, Reason: ReasonFailed, Message: message}},

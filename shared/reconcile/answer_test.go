@@ -3,9 +3,11 @@ package reconcile
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -42,6 +44,16 @@ func TestTheWorstClassAnswersForAllObjectsOfAnEvent(t *testing.T) {
 			if worse(low, high) != high || worse(high, low) != high {
 				t.Errorf("of %s and %s the answer is not %s", low, high, high)
 			}
+		}
+	}
+}
+
+func TestALogLevelThatNobodyKnowsStopsTheStart(t *testing.T) {
+	for level, allowed := range map[string]bool{"": true, "debug": true, "error": true, "loud": false, "INFO": false} {
+		t.Setenv("LOG_LEVEL", level)
+		h := New(Function[struct{}]{Spec: Spec{Name: "gadget"}}, Options{Config: &rest.Config{Host: "http://127.0.0.1:1"}})
+		if refused := h.broken != nil && strings.Contains(h.broken.Error(), "LOG_LEVEL"); refused == allowed {
+			t.Errorf("level %q: %v", level, h.broken)
 		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/read"
 	"github.com/slipway-dev/slipway/shared/record"
 	"github.com/slipway-dev/slipway/shared/serve"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 // canary stands wherever a secret can stand.
@@ -87,7 +88,7 @@ func careless(errorText string) Function[[]*unstructured.Unstructured] {
 	return Function[[]*unstructured.Unstructured]{
 		Spec: Spec{
 			Name: "careless", Reconciles: machines, Watches: []Watch{{Resource: machines}},
-			Env: []EnvVar{{Name: "CARELESS_TOKEN"}, {Name: "CARELESS_PROXY"}},
+			Env: []setting.EnvVar{{Name: "CARELESS_TOKEN"}, {Name: "CARELESS_PROXY"}},
 		},
 		Gather: func(ctx context.Context, r *read.Reader, root *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
 			secret, err := r.Get(ctx, "", kind.Secrets, "a", "s")

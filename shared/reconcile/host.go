@@ -108,6 +108,9 @@ func New[In any](fn Function[In], opts Options) *Host {
 	h.guarded = caller.Required(os.Getenv)
 	h.broken = h.equip(opts)
 	h.unconnected = h.connect(opts)
+	if err := serve.CheckLevel(os.Getenv("LOG_LEVEL")); err != nil {
+		h.broken = errors.Join(h.broken, fmt.Errorf("environment variable LOG_LEVEL: %w", err))
+	}
 	mode, err := ParseMode(os.Getenv("SLIPWAY_MODE"))
 	if err != nil {
 		h.broken = errors.Join(h.broken, fmt.Errorf("environment variable SLIPWAY_MODE: %w", err))

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
 	"github.com/slipway-dev/slipway/shared/render"
+	"github.com/slipway-dev/slipway/shared/setting"
 	"github.com/slipway-dev/slipway/shared/telemetry"
 )
 
@@ -68,7 +69,7 @@ type Spec struct {
 	Connected func(ctx context.Context, r *read.Reader, cluster string) ([]Key, error)
 	// Env are the settings of the function, with their defaults, for the
 	// generated Service.
-	Env []EnvVar
+	Env []setting.EnvVar
 	// Settings names the ConfigMap that functions of one family take their Env
 	// from, key by key, so that a setting stands in one place; empty for none.
 	Settings string
@@ -112,9 +113,6 @@ func (s Spec) FieldManager() string { return cmp.Or(s.Manager, "slipway-"+s.Name
 
 // MemoryLimit is what one process may take.
 func (s Spec) MemoryLimit() string { return cmp.Or(s.Memory, "128Mi") }
-
-// EnvVar documents one setting.
-type EnvVar struct{ Name, Default, Help string }
 
 // Watch is one kind whose changes wake the function.
 type Watch struct {

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/kind"
 )
 
@@ -79,7 +80,7 @@ func (l Limits) tooMuch(outputs []Raw) *Failure {
 
 // Exceeded is the failure of a render that went beyond a limit.
 func Exceeded(format string, args ...any) *Failure {
-	return &Failure{Reason: ReasonLimit, Message: Clip(fmt.Sprintf(format, args...), maxMessage), Limit: true}
+	return &Failure{Reason: ReasonLimit, Message: clip.Line(fmt.Sprintf(format, args...), maxMessage), Limit: true}
 }
 
 func decodeObject(text string) (obj *unstructured.Unstructured, problem string) {
@@ -107,7 +108,7 @@ func decodeObject(text string) (obj *unstructured.Unstructured, problem string) 
 	}
 	obj = &unstructured.Unstructured{Object: fields}
 	if gvk := obj.GroupVersionKind(); gvk.Version == "" || strings.Count(obj.GetAPIVersion(), "/") > 1 {
-		return nil, fmt.Sprintf("has apiVersion %q, which is none", Clip(obj.GetAPIVersion(), 80))
+		return nil, fmt.Sprintf("has apiVersion %q, which is none", clip.Line(obj.GetAPIVersion(), 80))
 	}
 	return obj, secretProblem(obj)
 }
@@ -127,7 +128,7 @@ func secretProblem(obj *unstructured.Unstructured) string {
 		for _, key := range sortedKeys(entries) {
 			text, ok := entries[key].(string)
 			if _, err := base64.StdEncoding.DecodeString(text); !ok || (field == "data" && err != nil) {
-				return fmt.Sprintf("has %s[%q] that is no %s", field, Clip(key, 80), map[string]string{"data": "bytes", "stringData": "string"}[field])
+				return fmt.Sprintf("has %s[%q] that is no %s", field, clip.Line(key, 80), map[string]string{"data": "bytes", "stringData": "string"}[field])
 			}
 		}
 	}
@@ -160,7 +161,7 @@ func plainNumbers(value any, path string) (any, string) {
 		if decimal, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") {
 			return decimal, ""
 		}
-		return nil, fmt.Sprintf("has at %s the number %s, which does not fit into 64 bits", path, Clip(v.String(), 40))
+		return nil, fmt.Sprintf("has at %s the number %s, which does not fit into 64 bits", path, clip.Line(v.String(), 40))
 	}
 	return value, ""
 }

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/seal"
 )
@@ -62,11 +63,11 @@ func (r Rules) checkKubeConfig(scope Scope, obj *unstructured.Unstructured) stri
 		if slices.Contains(r.KubeConfigMaps, name) {
 			return ""
 		}
-		return fmt.Sprintf("spec.kubeConfig.configMapRef.name is %q, which setting RENDERER_KUBECONFIG_CONFIG_MAPS does not list", Clip(name, 80))
+		return fmt.Sprintf("spec.kubeConfig.configMapRef.name is %q, which setting RENDERER_KUBECONFIG_CONFIG_MAPS does not list", clip.Line(name, 80))
 	}
 	name, _, _ := unstructured.NestedString(config, "secretRef", "name")
 	if want := KubeconfigSecret(scope.Cluster); name != want {
-		return fmt.Sprintf("spec.kubeConfig.secretRef.name is %q and has to be %q", Clip(name, 80), want)
+		return fmt.Sprintf("spec.kubeConfig.secretRef.name is %q and has to be %q", clip.Line(name, 80), want)
 	}
 	return ""
 }
@@ -91,7 +92,7 @@ func checkReferences(scope Scope, obj *unstructured.Unstructured) string {
 			}
 			namespace, set := reference["namespace"]
 			if set && namespace != scope.Namespace {
-				return fmt.Sprintf("%s.namespace is %q, which is not the Workload's", where, Clip(fmt.Sprint(namespace), 80))
+				return fmt.Sprintf("%s.namespace is %q, which is not the Workload's", where, clip.Line(fmt.Sprint(namespace), 80))
 			}
 		}
 	}
@@ -105,7 +106,7 @@ func (r Rules) checkProvider(res kind.Resource, obj *unstructured.Unstructured) 
 	if !found || r.CloudIdentity || value == "generic" || (value == "github" && res.Kind == GitRepositories.Kind) {
 		return ""
 	}
-	return fmt.Sprintf("spec.provider is %q: Flux would use its own cloud identity, which setting RENDERER_ALLOW_CLOUD_IDENTITY allows", Clip(fmt.Sprint(value), 40))
+	return fmt.Sprintf("spec.provider is %q: Flux would use its own cloud identity, which setting RENDERER_ALLOW_CLOUD_IDENTITY allows", clip.Line(fmt.Sprint(value), 40))
 }
 
 // systemDomains are those by which labels and annotations steer a cluster.
@@ -169,12 +170,12 @@ func (r Rules) checkFiles(obj *unstructured.Unstructured) string {
 	total := 0
 	for _, name := range sortedKeys(files) {
 		if problem := checkFileName(name); problem != "" {
-			return fmt.Sprintf("file %q %s", Clip(name, 80), problem)
+			return fmt.Sprintf("file %q %s", clip.Line(name, 80), problem)
 		}
 		text, _ := files[name].(string)
 		content, err := base64.StdEncoding.DecodeString(text)
 		if _, isText := files[name].(string); err != nil || !isText {
-			return fmt.Sprintf("file %q is no bytes: write '...' or '''...''' in CUE", Clip(name, 80))
+			return fmt.Sprintf("file %q is no bytes: write '...' or '''...''' in CUE", clip.Line(name, 80))
 		}
 		if total += len(content); total > r.MaxFiles {
 			return fmt.Sprintf("spec.files has more than %d bytes", r.MaxFiles)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 )
 
 // standInName is the name of a Cluster that nobody names.
@@ -41,7 +42,7 @@ func NewTrial(source string, workload, cluster *unstructured.Unstructured, name 
 func SourceOf(template *unstructured.Unstructured) (string, error) {
 	if kindOf, _, _ := unstructured.NestedString(template.Object, "spec", "type"); kindOf != v1alpha3.WorkloadTemplateTypeCUE {
 		return "", fmt.Errorf("cannot render WorkloadTemplate %q: spec.type is %q, only %s is rendered",
-			template.GetName(), Clip(kindOf, 80), v1alpha3.WorkloadTemplateTypeCUE)
+			template.GetName(), clip.Line(kindOf, 80), v1alpha3.WorkloadTemplateTypeCUE)
 	}
 	source, _, err := unstructured.NestedString(template.Object, "spec", "source")
 	if err != nil {

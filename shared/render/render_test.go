@@ -7,6 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/shared/clip"
 )
 
 func TestAProjectionHoldsTheFixedFieldsAndNothingElse(t *testing.T) {
@@ -93,7 +95,7 @@ func TestOnlyTheBytesOfASecretAreCompared(t *testing.T) {
 }
 
 func TestClipKeepsWholeCharactersOnOneLine(t *testing.T) {
-	if got := Clip("ä\nb\x00ö"+strings.Repeat("ü", 100), 20); len(got) > 20 || strings.Contains(got, "\n") || !strings.HasSuffix(got, "...") {
+	if got := clip.Line("ä\nb\x00ö"+strings.Repeat("ü", 100), 20); len(got) > 20 || strings.Contains(got, "\n") || !strings.HasSuffix(got, "...") {
 		t.Errorf("%q", got)
 	}
 }

@@ -2,10 +2,9 @@ package render
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 )
 
 // Reasons of failures: the phases of a render, and the checks after it.
@@ -67,21 +66,7 @@ func Caused(reason string, causes []Cause) *Failure {
 	if len(causes) > 1 {
 		more = fmt.Sprintf(" and %d more", len(causes)-1)
 	}
-	return &Failure{Reason: reason, Message: Clip(message, maxMessage-len(more)) + more, Causes: causes}
-}
-
-// Clip cuts a text to a number of bytes, on one line, never within a character.
-func Clip(text string, size int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "\uFFFD")), " ")
-	if len(text) <= size {
-		return text
-	}
-	const dots = "..."
-	cut := size - len(dots)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + dots
+	return &Failure{Reason: reason, Message: clip.Line(message, maxMessage-len(more)) + more, Causes: causes}
 }
 
 // Facts are what a template declares.

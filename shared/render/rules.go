@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/kind"
 )
 
@@ -76,14 +77,14 @@ func (r Rules) Check(scope Scope, outputs []Output) ([]Object, *Failure) {
 		{v1alpha3.LabelClusterName, scope.Cluster}, {v1alpha3.LabelWorkloadName, scope.Workload},
 	} {
 		if problems := validation.IsValidLabelValue(label.value); len(problems) > 0 {
-			return nil, &Failure{Reason: ReasonNotAllowed, Message: Clip(fmt.Sprintf("the name %q cannot be the value of label %s: %s", label.value, label.key, problems[0]), maxMessage)}
+			return nil, &Failure{Reason: ReasonNotAllowed, Message: clip.Line(fmt.Sprintf("the name %q cannot be the value of label %s: %s", label.value, label.key, problems[0]), maxMessage)}
 		}
 	}
 	var objects []Object
 	for _, output := range outputs {
 		res, problem := r.check(scope, output.Object)
 		if problem != "" {
-			return nil, &Failure{Reason: ReasonNotAllowed, Message: Clip(describe(scope, output)+": "+problem, maxMessage)}
+			return nil, &Failure{Reason: ReasonNotAllowed, Message: clip.Line(describe(scope, output)+": "+problem, maxMessage)}
 		}
 		objects = append(objects, Object{Field: output.Field, Resource: res, Intent: intent(scope, res, output.Object)})
 	}
@@ -135,7 +136,7 @@ func checkPlace(scope Scope, res kind.Resource, obj *unstructured.Unstructured) 
 		problems = validation.IsDNS1123Subdomain(obj.GetName())
 	}
 	if len(problems) > 0 {
-		return fmt.Sprintf("the name %q is not valid: %s", Clip(obj.GetName(), 80), problems[0])
+		return fmt.Sprintf("the name %q is not valid: %s", clip.Line(obj.GetName(), 80), problems[0])
 	}
 	return ""
 }
@@ -169,13 +170,13 @@ func checkMetadata(_ Scope, _ kind.Resource, obj *unstructured.Unstructured) str
 		for _, key := range sortedKeys(entries) {
 			text, ok := entries[key].(string)
 			if !ok {
-				return fmt.Sprintf("metadata.%s[%q] is no string", field, Clip(key, 80))
+				return fmt.Sprintf("metadata.%s[%q] is no string", field, clip.Line(key, 80))
 			}
 			if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-				return fmt.Sprintf("metadata.%s has the key %q: %s", field, Clip(key, 80), problems[0])
+				return fmt.Sprintf("metadata.%s has the key %q: %s", field, clip.Line(key, 80), problems[0])
 			}
 			if problems := validation.IsValidLabelValue(text); field == "labels" && len(problems) > 0 {
-				return fmt.Sprintf("metadata.labels[%q] is %q: %s", key, Clip(text, 80), problems[0])
+				return fmt.Sprintf("metadata.labels[%q] is %q: %s", key, clip.Line(text, 80), problems[0])
 			}
 		}
 	}

@@ -1,8 +1,10 @@
 package serve
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 )
 
@@ -14,6 +16,15 @@ func Logger(w io.Writer, level string) *slog.Logger {
 		lowest = slog.LevelInfo
 	}
 	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: lowest, ReplaceAttr: rename}))
+}
+
+// CheckLevel says whether a level is one: debug, info, warn or error, or empty for
+// info.
+func CheckLevel(level string) error {
+	if !slices.Contains([]string{"", "debug", "info", "warn", "error"}, level) {
+		return fmt.Errorf("cannot log at level %q: allowed is debug, info, warn or error", level)
+	}
+	return nil
 }
 
 func rename(groups []string, a slog.Attr) slog.Attr {

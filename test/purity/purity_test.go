@@ -57,7 +57,7 @@ func pure(packages map[string]pkg) []string {
 	var paths []string
 	for path := range packages {
 		inFunction := strings.HasPrefix(path, module+"/functions/") && strings.HasSuffix(path, "/decide")
-		inRuntime := slices.Contains([]string{"plan", "kind", "fault", "seal"}, strings.TrimPrefix(path, module+"/shared/"))
+		inRuntime := slices.Contains([]string{"plan", "kind", "fault", "seal", "setting", "clip"}, strings.TrimPrefix(path, module+"/shared/"))
 		if inFunction || inRuntime {
 			paths = append(paths, path)
 		}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/render"
 )
 
@@ -24,7 +25,7 @@ func (v Validator) WorkloadTemplate(ctx context.Context, request *admissionv1.Ad
 
 func (v Validator) checkTemplate(ctx context.Context, c change, r *review) error {
 	if kindOf, _, _ := unstructured.NestedString(c.object.Object, "spec", "type"); kindOf != v1alpha3.WorkloadTemplateTypeCUE {
-		r.warn("spec.type is %q: nothing here renders the template, only %s", render.Clip(kindOf, 80), v1alpha3.WorkloadTemplateTypeCUE)
+		r.warn("spec.type is %q: nothing here renders the template, only %s", clip.Line(kindOf, 80), v1alpha3.WorkloadTemplateTypeCUE)
 		return nil
 	}
 	source, _, _ := unstructured.NestedString(c.object.Object, "spec", "source")
@@ -75,5 +76,5 @@ func lineFrom(source string, cause render.Cause) string {
 	if cause.Column > 1 && cause.Column <= len(line) {
 		line = line[cause.Column-1:]
 	}
-	return render.Clip(line, 200)
+	return clip.Line(line, 200)
 }

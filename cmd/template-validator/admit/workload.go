@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/render"
 )
@@ -66,7 +67,7 @@ func (v Validator) checkWorkload(ctx context.Context, c change, r *review) error
 		return nil
 	}
 	if ref.kind != v1alpha3.KindWorkloadTemplate {
-		r.warn("%s.kind is %q: the reference leads to a %s whatever stands there", referenceField, render.Clip(ref.kind, 80), v1alpha3.KindWorkloadTemplate)
+		r.warn("%s.kind is %q: the reference leads to a %s whatever stands there", referenceField, clip.Line(ref.kind, 80), v1alpha3.KindWorkloadTemplate)
 	}
 	template, err := v.find(ctx, ns, *ref, r)
 	if template == nil || err != nil {

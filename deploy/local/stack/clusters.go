@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-dev/slipway/deploy/local/kube"
 	"github.com/slipway-dev/slipway/deploy/local/stages"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/setting"
 )
 
 const (
@@ -208,7 +209,7 @@ func (s *Stack) settings(function string) map[string]string {
 		return nil
 	}
 	for _, spec := range slipway.Specs() {
-		if spec.Name == function && slices.ContainsFunc(spec.Env, func(v reconcile.EnvVar) bool { return v.Name == defaultConfig }) {
+		if spec.Name == function && slices.ContainsFunc(spec.Env, func(v setting.EnvVar) bool { return v.Name == defaultConfig }) {
 			return map[string]string{defaultConfig: s.Remotes[0].Name}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/kind"
@@ -33,7 +34,7 @@ func Conclude(now time.Time, in Input, _ plan.Answers, outcomes plan.Outcomes) p
 	} {
 		events = append(events, news(v1alpha3.FindCondition(before, part.conditionType), part.is)...)
 		dockyards.SetCondition(status, metav1.Condition{
-			Type: part.conditionType, Status: part.is.status, Reason: part.is.reason, Message: clip(part.is.message),
+			Type: part.conditionType, Status: part.is.status, Reason: part.is.reason, Message: clip.Line(part.is.message, messageMax),
 			ObservedGeneration: in.Cluster.GetGeneration(),
 		}, metav1.NewTime(now))
 	}
@@ -41,7 +42,7 @@ func Conclude(now time.Time, in Input, _ plan.Answers, outcomes plan.Outcomes) p
 
 	worst := worse(worse(endpoint, v.ingress), v.infra)
 	return plan.Conclusion{
-		Class: worst.class, Reason: worst.reason, Message: clip(worst.message), Status: status, Events: events,
+		Class: worst.class, Reason: worst.reason, Message: clip.Line(worst.message, messageMax), Status: status, Events: events,
 	}
 }
 
@@ -146,7 +147,7 @@ func news(old *metav1.Condition, is verdict) []plan.Event {
 	if !slices.Contains(newsworthy, is.reason) || (old != nil && old.Reason == is.reason) {
 		return nil
 	}
-	return []plan.Event{{Warning: is.reason != v1alpha3.ReasonRolloutHeld, Reason: is.reason, Message: clip(is.message)}}
+	return []plan.Event{{Warning: is.reason != v1alpha3.ReasonRolloutHeld, Reason: is.reason, Message: clip.Line(is.message, messageMax)}}
 }
 
 // severity orders what a reconcile can come to.

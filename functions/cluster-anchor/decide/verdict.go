@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -69,21 +68,6 @@ func (v *view) told(f *fault.Fault) string {
 
 // messageMax is the length of what people are told.
 const messageMax = 256
-
-// clip makes a text one line of at most messageMax bytes, without cutting a
-// character in two.
-func clip(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) <= messageMax {
-		return text
-	}
-	const dots = "..."
-	cut := messageMax - len(dots)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + dots
-}
 
 func quote(name string) string { return strconv.Quote(name) }
 

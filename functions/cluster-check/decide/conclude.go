@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
 	"github.com/slipway-dev/slipway/functions/cluster-check/kinds"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
 
@@ -101,7 +102,7 @@ func Conclude(now time.Time, in Input, _ plan.Answers, _ plan.Outcomes) plan.Con
 		Status: status(now, in, all), LogFields: map[string]string{},
 	}
 	if wrong := firstWrong(all); wrong != nil {
-		c.Reason, c.Message = wrong.Reason, clip(wrong.Message)
+		c.Reason, c.Message = wrong.Reason, clip.Line(wrong.Message, messageMax)
 		c.LogFields["error_type"] = wrong.Reason
 	}
 	before, after := text(in.Config.Object, "status", "phase"), text(c.Status, "phase")
@@ -111,7 +112,7 @@ func Conclude(now time.Time, in Input, _ plan.Answers, _ plan.Outcomes) plan.Con
 	}
 	for _, is := range all {
 		if have := find(in.Config, is.conditionType); !is.kept && (have == nil || have.Status != is.status() || have.Reason != is.Reason) {
-			c.Log = append(c.Log, is.conditionType+" is "+is.status()+", "+is.Reason+": "+clip(is.Message))
+			c.Log = append(c.Log, is.conditionType+" is "+is.status()+", "+is.Reason+": "+clip.Line(is.Message, messageMax))
 		}
 	}
 	return c
@@ -170,7 +171,7 @@ func status(now time.Time, in Input, all []condition) map[string]any {
 	set("status", connected)
 	delete(out, "message")
 	if wrong := firstWrong(all); wrong != nil {
-		set("message", clip(wrong.Message))
+		set("message", clip.Line(wrong.Message, messageMax))
 	} else if c := find(in.Config, v1alpha1.ConditionVersionsMatch); all[2].kept && c.Status == v1alpha1.ConditionFalse {
 		set("message", c.Message)
 	}
@@ -186,7 +187,7 @@ func merged(now time.Time, in Input, all []condition) []any {
 			continue
 		}
 		list = v1alpha1.SetCondition(list, v1alpha1.MachineCondition{
-			Type: c.conditionType, Status: c.status(), Reason: c.Reason, Message: clip(c.Message),
+			Type: c.conditionType, Status: c.status(), Reason: c.Reason, Message: clip.Line(c.Message, messageMax),
 			ObservedGeneration: in.Config.GetGeneration(),
 		}, metav1.NewTime(now))
 	}

@@ -2,8 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/shared/fault"
 )
@@ -21,19 +19,4 @@ func lacking(f *fault.Fault) string {
 		who = "the account in the kubeconfig"
 	}
 	return fmt.Sprintf("missing right: %s may not %s", who, f.Call)
-}
-
-// clip makes a text one line of at most messageMax bytes, without cutting a
-// character in two.
-func clip(text string) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) <= messageMax {
-		return text
-	}
-	const dots = "..."
-	cut := messageMax - len(dots)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + dots
 }

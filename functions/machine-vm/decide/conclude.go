@@ -7,6 +7,7 @@ import (
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
@@ -155,9 +156,9 @@ func events(old, status v1alpha1.MachineStatus) []plan.Event {
 	before, after := failure(old), failure(status)
 	switch {
 	case after != "" && after != before:
-		return []plan.Event{{Warning: true, Reason: after, Message: clip(status.Message, messageMax)}}
+		return []plan.Event{{Warning: true, Reason: after, Message: clip.Line(status.Message, messageMax)}}
 	case status.Phase != old.Phase:
-		return []plan.Event{{Reason: status.Phase, Message: clip(status.Message, messageMax)}}
+		return []plan.Event{{Reason: status.Phase, Message: clip.Line(status.Message, messageMax)}}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
+	"github.com/slipway-dev/slipway/shared/clip"
 )
 
 // verdict is a condition without its type and times.
@@ -24,7 +25,7 @@ func unknown(reason, message string) verdict {
 func (v *view) conditions(now time.Time, status *v1alpha1.MachineStatus) {
 	set := func(conditionType string, is verdict) {
 		status.Conditions = v1alpha1.SetCondition(status.Conditions, v1alpha1.MachineCondition{
-			Type: conditionType, Status: is.status, Reason: is.reason, Message: clip(is.message, messageMax),
+			Type: conditionType, Status: is.status, Reason: is.reason, Message: clip.Line(is.message, messageMax),
 			ObservedGeneration: v.in.Machine.GetGeneration(),
 		}, metav1.NewTime(now))
 	}
@@ -50,7 +51,7 @@ func (v *view) conditions(now time.Time, status *v1alpha1.MachineStatus) {
 	v.restart(status, set)
 	ready := v.readyVerdict(complete)
 	set(v1alpha1.ConditionReady, ready)
-	status.Message = clip(ready.message, messageMax)
+	status.Message = clip.Line(ready.message, messageMax)
 }
 
 // frozen tells that the parts cannot be judged now and stay what they were.

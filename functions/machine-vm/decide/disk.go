@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
+	"github.com/slipway-dev/slipway/shared/clip"
 )
 
 // Buses of a disk.
@@ -190,7 +191,7 @@ func (v *view) architecture() string {
 }
 
 func (v *view) badDisk(d disk, what string) {
-	v.problem(invalid(PartStorage, fmt.Sprintf("disk %q %s", clip(d.name, 80), what)))
+	v.problem(invalid(PartStorage, fmt.Sprintf("disk %q %s", clip.Line(d.name, 80), what)))
 }
 
 // checkSharedClaims refuses two disks on one claim: each would overwrite the

@@ -11,6 +11,7 @@ import (
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -49,13 +50,13 @@ func (v *view) resolveISO() {
 	case v1alpha1.BootSourceTypeRegistry:
 		iso.registry = true
 	default:
-		v.problem(invalid(PartSpec, fmt.Sprintf("annotation %s is %q: use http, https or registry", v1alpha1.AnnotationBootSourceType, clip(source, 80))))
+		v.problem(invalid(PartSpec, fmt.Sprintf("annotation %s is %q: use http, https or registry", v1alpha1.AnnotationBootSourceType, clip.Line(source, 80))))
 		return
 	}
 	if stated := annotations[v1alpha1.AnnotationISOSize]; stated != "" {
 		size, err := resource.ParseQuantity(stated)
 		if err != nil || size.Sign() <= 0 {
-			v.problem(invalid(PartSpec, fmt.Sprintf("annotation %s is %q: give a size like 8Gi", v1alpha1.AnnotationISOSize, clip(stated, 80))))
+			v.problem(invalid(PartSpec, fmt.Sprintf("annotation %s is %q: give a size like 8Gi", v1alpha1.AnnotationISOSize, clip.Line(stated, 80))))
 			return
 		}
 		iso.size = size

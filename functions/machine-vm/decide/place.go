@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/fault"
 )
 
@@ -62,7 +63,7 @@ func (p *placing) at(name string) Target {
 	case s.Connection.Refused != "":
 		target.Problem = connectionProblem(s)
 		if p.machine.GetDeletionTimestamp() != nil {
-			target.Problem.Message = clip(target.Problem.Message, failureMax/2) + wayOut
+			target.Problem.Message = clip.Line(target.Problem.Message, failureMax/2) + wayOut
 		}
 	case s.Unreachable != nil:
 		target.Unreachable = s.Unreachable
@@ -274,7 +275,7 @@ func (p *placing) deletion() Target {
 		return target
 	case rest != nil:
 		if rest.Problem != nil {
-			rest.Problem.Message = clip(rest.Problem.Message, failureMax/2) + wayOut
+			rest.Problem.Message = clip.Line(rest.Problem.Message, failureMax/2) + wayOut
 		}
 		return *rest
 	}

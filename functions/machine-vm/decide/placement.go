@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -181,7 +182,7 @@ func wishDeletion(machine *unstructured.Unstructured, settings Settings, served 
 		wish.Config = name
 		if !exists(name, served.Configs, settings) {
 			wish.Problem = notThere(name)
-			wish.Problem.Message = clip(wish.Problem.Message, messageMax/2) + wayOut
+			wish.Problem.Message = clip.Line(wish.Problem.Message, messageMax/2) + wayOut
 		}
 		return wish
 	}

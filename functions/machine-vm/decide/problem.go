@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
 )
@@ -95,21 +94,6 @@ const (
 	messageMax = 256
 	failureMax = 1024
 )
-
-// clip makes a text one line of at most limit bytes, without cutting a
-// character in two.
-func clip(text string, limit int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) <= limit {
-		return text
-	}
-	const dots = "..."
-	cut := limit - len(dots)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + dots
-}
 
 // quoted lists names for a message, sorted, the first few of them.
 func quoted(names []string) string {

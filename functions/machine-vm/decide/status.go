@@ -11,6 +11,7 @@ import (
 	kubevirtv1 "kubevirt.io/api/core/v1"
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
+	"github.com/slipway-dev/slipway/shared/clip"
 )
 
 // Printable statuses of a virtual machine, as KubeVirt writes them.
@@ -88,7 +89,7 @@ func (v *view) describeFailure(status *v1alpha1.MachineStatus) {
 }
 
 func fail(status *v1alpha1.MachineStatus, reason, message string) {
-	message = clip(message, failureMax)
+	message = clip.Line(message, failureMax)
 	status.FailureReason, status.FailureMessage = &reason, &message
 }
 

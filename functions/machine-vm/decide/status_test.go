@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
@@ -304,7 +305,7 @@ func TestEvents(t *testing.T) {
 
 func TestClip(t *testing.T) {
 	for _, text := range []string{strings.Repeat("é", 300), "a\nb\t c", strings.Repeat("x", 1000), "\xff\xfe"} {
-		got := clip(text, messageMax)
+		got := clip.Line(text, messageMax)
 		if len(got) > messageMax || !utf8.ValidString(got) || strings.ContainsAny(got, "\n\t") {
 			t.Errorf("ST-10: %q has become %q", text, got)
 		}

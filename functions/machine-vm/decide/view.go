@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-dev/slipway/api/vitistack/v1alpha1"
 	"github.com/slipway-dev/slipway/functions/machine-vm/kinds"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
@@ -101,7 +102,7 @@ func unreadable(machine *unstructured.Unstructured, err error) Problem {
 				if strings.HasPrefix(field, "spec.resources") {
 					part = PartSize
 				}
-				return invalid(part, fmt.Sprintf("%s is %q, which is no size: write one like 20Gi", field, clip(s, 80)))
+				return invalid(part, fmt.Sprintf("%s is %q, which is no size: write one like 20Gi", field, clip.Line(s, 80)))
 			}
 		}
 	}
@@ -139,7 +140,7 @@ func (v *view) concerned() bool {
 }
 
 func (v *view) problem(p Problem) {
-	p.Message = clip(p.Message, failureMax)
+	p.Message = clip.Line(p.Message, failureMax)
 	v.problems = append(v.problems, p)
 	v.reason("%s", p.text())
 }

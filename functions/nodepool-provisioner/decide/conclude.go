@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -108,7 +109,7 @@ func (v *view) events(conditions []metav1.Condition) []plan.Event {
 		if !told {
 			events = append(events, plan.Event{
 				Reason:  v1alpha3.ReasonRolloutStarted,
-				Message: clip("machines are replaced, since these changed: "+strings.Join(last.changes, ", "), messageMax),
+				Message: clip.Line("machines are replaced, since these changed: "+strings.Join(last.changes, ", "), messageMax),
 			})
 		}
 	}

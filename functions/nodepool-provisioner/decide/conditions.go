@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 )
 
@@ -49,7 +50,7 @@ func (v *view) condition(a aspect) metav1.Condition {
 	if last, ok := lastRollout(v.live); ok && a.verdict == v.machines {
 		c.Message = ending(c.Message, last.text)
 	}
-	c.Message = clip(c.Message, messageMax)
+	c.Message = clip.Line(c.Message, messageMax)
 	return c
 }
 
@@ -58,7 +59,7 @@ func ending(message, end string) string {
 	if message == "" {
 		return end
 	}
-	return clip(message, max(messageMax-len(end)-2, 0)) + "; " + end
+	return clip.Line(message, max(messageMax-len(end)-2, 0)) + "; " + end
 }
 
 // ready sums up conditions.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
 	"github.com/slipway-dev/slipway/shared/fault"
@@ -61,21 +60,6 @@ func failed(f fault.Fault) problem {
 		f.Message = "the API server did not answer"
 	}
 	return problem{reason: v1alpha3.ReasonErrorReconciling, message: f.Error(), retry: f.Class != fault.NotServed}
-}
-
-// clip makes a text one line of at most limit bytes, without cutting a character in
-// two.
-func clip(text string, limit int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) <= limit {
-		return text
-	}
-	const dots = "..."
-	cut := max(limit-len(dots), 0)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + dots
 }
 
 // quoted lists names for a message, sorted, the first few of them.

@@ -2,9 +2,9 @@ package decide
 
 import (
 	"time"
-	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -18,7 +18,7 @@ func Conclude(_ time.Time, in Input, known plan.Answers, outcomes plan.Outcomes)
 	v := look(in)
 	v.doomed(known)
 	for _, failed := range outcomes.Faults() {
-		v.found(&problem{reason: reasonError, message: clip(failed.Fault.Error())})
+		v.found(&problem{reason: reasonError, message: clip.Line(failed.Fault.Error(), messageMax)})
 	}
 	c := v.summary()
 	for _, o := range outcomes {
@@ -27,7 +27,7 @@ func Conclude(_ time.Time, in Input, known plan.Answers, outcomes plan.Outcomes)
 		}
 	}
 	for _, p := range v.problems {
-		c.Events = append(c.Events, plan.Event{Warning: true, Reason: p.reason, Message: clip(p.message)})
+		c.Events = append(c.Events, plan.Event{Warning: true, Reason: p.reason, Message: clip.Line(p.message, messageMax)})
 	}
 	return c
 }
@@ -64,16 +64,4 @@ func (v *view) told(o plan.Outcome) (plan.Event, bool) {
 		return plan.Event{Reason: reasonImageReady, Message: "DataSource " + e.Object.GetName() + " leads to " + ImageOf(e.Object)}, true
 	}
 	return plan.Event{}, false
-}
-
-// clip shortens a text without cutting a letter.
-func clip(text string) string {
-	if len(text) <= messageMax {
-		return text
-	}
-	end := messageMax - 3
-	for end > 0 && !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "..."
 }

@@ -10,6 +10,7 @@ import (
 	cdiv1 "kubevirt.io/containerized-data-importer-api/pkg/apis/core/v1beta1"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -34,7 +35,7 @@ func (v *view) doomed(known plan.Answers) ([]plan.Entry, []plan.Need) {
 	}
 	for _, answer := range []plan.Answer{sources, volumes} {
 		if answer.Fault != nil {
-			v.found(&problem{reason: reasonError, message: clip(answer.Fault.Error())})
+			v.found(&problem{reason: reasonError, message: clip.Line(answer.Fault.Error(), messageMax)})
 			return nil, nil // what uses them is not known
 		}
 	}

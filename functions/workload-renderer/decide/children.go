@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/render"
@@ -90,7 +91,7 @@ func reconciling(children []Found) *verdict {
 func busyWith(obj *unstructured.Unstructured) string {
 	if isTrue(obj, fluxReconciling) && !isTrue(obj, fluxStalled) {
 		c, _ := conditionOf(obj, fluxReconciling)
-		return render.Clip(c.message, messageMax)
+		return clip.Line(c.message, messageMax)
 	}
 	if suspended, _, _ := unstructured.NestedBool(obj.Object, "spec", "suspend"); suspended {
 		return ""
@@ -127,7 +128,7 @@ func failing(children []Found) *verdict {
 		case render.HelmReleases.Kind:
 			reason = ReasonHelmRelease
 		}
-		first = no(reason, fmt.Sprintf("%s: %s: %s", name(child.Resource, child.Object), c.reason, render.Clip(c.message, messageMax)))
+		first = no(reason, fmt.Sprintf("%s: %s: %s", name(child.Resource, child.Object), c.reason, clip.Line(c.message, messageMax)))
 	}
 	if first != nil && more > 0 {
 		first.message += fmt.Sprintf(" and %d more", more)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/render"
 )
@@ -55,7 +56,7 @@ func (v *view) template(outcomes plan.Outcomes) *verdict {
 	case v.problem != nil:
 		return no(v.problem.reason, v.problem.message)
 	case len(outcomes.Faults()) > 0:
-		return no(v1alpha3.ReasonReconcileFailed, render.Clip(outcomes.Faults()[0].Fault.Error(), 1024))
+		return no(v1alpha3.ReasonReconcileFailed, clip.Line(outcomes.Faults()[0].Fault.Error(), 1024))
 	case v.invalid != "":
 		return no(ReasonInventoryInvalid, "annotation "+AnnotationInventory+": "+v.invalid+"; nothing is pruned before it is removed")
 	}
@@ -76,13 +77,13 @@ func (v *view) lostText() string {
 		more = fmt.Sprintf(" and %d more", len(names)-5)
 		names = names[:5]
 	}
-	return render.Clip("left alone, since no inventory names them: "+strings.Join(names, ", "), messageMax-len(more)) + more
+	return clip.Line("left alone, since no inventory names them: "+strings.Join(names, ", "), messageMax-len(more)) + more
 }
 
 // busy is the condition Reconciling; nil removes it.
 func (v *view) busy(children []Found) *verdict {
 	is := func(reason, format string, args ...any) *verdict {
-		return &verdict{metav1.ConditionTrue, reason, render.Clip(fmt.Sprintf(format, args...), 2*messageMax)}
+		return &verdict{metav1.ConditionTrue, reason, clip.Line(fmt.Sprintf(format, args...), 2*messageMax)}
 	}
 	if v.deleting() {
 		if len(v.leaving) == 0 {

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/render"
 )
@@ -91,7 +92,7 @@ func parseInventory(text string, allowed []kind.Resource) (i inventory, problem 
 	for at, entry := range i {
 		res, known := render.Find(allowed, entry.Group, entry.Kind)
 		if !known || entry.Cluster == res.Namespaced {
-			return nil, fmt.Sprintf("it names a %s, which is not allowed", render.Clip(entry.Kind, 80))
+			return nil, fmt.Sprintf("it names a %s, which is not allowed", clip.Line(entry.Kind, 80))
 		}
 		if entry.Name == "" || (at > 0 && i[at-1].compare(entry) >= 0) {
 			return nil, "it is not the text that was written"

@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/render"
 )
@@ -67,7 +68,7 @@ func owner(obj *unstructured.Unstructured) string {
 		return "controlled by " + controller.Kind + "/" + controller.Name
 	}
 	if of := obj.GetAnnotations()[render.AnnotationOwner]; of != "" {
-		return "of Workload " + render.Clip(of, messageMax)
+		return "of Workload " + clip.Line(of, messageMax)
 	}
 	return "not the Workload's: it was made by others and has no labels of this Workload"
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/render"
@@ -62,7 +63,7 @@ func (v *view) checkTemplate(ref Reference) {
 	}
 	if kindOf, _, _ := unstructured.NestedString(v.in.Template.Object, "spec", "type"); kindOf != v1alpha3.WorkloadTemplateTypeCUE {
 		v.stop(v1alpha3.ReasonIncorrectWorkloadTemplateType, "WorkloadTemplate %q is of type %q, only %s is rendered",
-			ref.Namespace+"/"+ref.Name, render.Clip(kindOf, 80), v1alpha3.WorkloadTemplateTypeCUE)
+			ref.Namespace+"/"+ref.Name, clip.Line(kindOf, 80), v1alpha3.WorkloadTemplateTypeCUE)
 	}
 }
 

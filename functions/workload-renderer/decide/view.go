@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
@@ -88,7 +89,7 @@ func (v *view) deleting() bool { return v.workload.GetDeletionTimestamp() != nil
 func (v *view) held() bool { return slices.Contains(v.workload.GetFinalizers(), Finalizer) }
 
 func (v *view) stop(reason, format string, args ...any) {
-	v.problem = &problem{reason: reason, message: render.Clip(fmt.Sprintf(format, args...), 1024)}
+	v.problem = &problem{reason: reason, message: clip.Line(fmt.Sprintf(format, args...), 1024)}
 	v.reason("%s: %s", reason, v.problem.message)
 }
 

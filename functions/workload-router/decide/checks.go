@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/fault"
 )
@@ -105,7 +106,7 @@ func (v *view) checkAddress() *verdict {
 // checkConnection wants a kubeconfig that may be used.
 func (v *view) checkConnection() *verdict {
 	if c := v.in.Remote.Connection; c.Refused != "" && labelable(v.in.Workload) {
-		return unreachable(clip(c.Message, messageMax))
+		return unreachable(clip.Line(c.Message, messageMax))
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/slipway-dev/slipway/shared/clip"
 )
 
 // port is one port of a mirror.
@@ -82,7 +84,7 @@ func readPort(item any) (p port, problem string) {
 	switch corev1.Protocol(p.protocol) {
 	case corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP:
 	default:
-		p.protocol = clip(p.protocol, len(corev1.ProtocolSCTP))
+		p.protocol = clip.Line(p.protocol, len(corev1.ProtocolSCTP))
 		return p, "has an unknown protocol"
 	}
 	switch {

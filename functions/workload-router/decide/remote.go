@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -68,7 +69,7 @@ func first(obj *unstructured.Unstructured, count int, fields []string, path ...s
 			case int64:
 				part[field] = value
 			case string:
-				part[field] = clip(value, textMax)
+				part[field] = clip.Line(value, textMax)
 			}
 		}
 		kept = append(kept, part)

@@ -2,12 +2,11 @@ package decide
 
 import (
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -118,7 +117,7 @@ func join(lists ...[]string) string {
 	}
 	line := ""
 	for i, text := range all {
-		text = clip(text, messageMax)
+		text = clip.Line(text, messageMax)
 		next := text
 		if i > 0 {
 			next = line + "; " + text
@@ -129,26 +128,11 @@ func join(lists ...[]string) string {
 		}
 		if len(next)+len(rest) > messageMax {
 			if i == 0 {
-				return clip(text, messageMax-len(rest)) + rest
+				return clip.Line(text, messageMax-len(rest)) + rest
 			}
 			return line + fmt.Sprintf("; and %d more", len(all)-i)
 		}
 		line = next
 	}
 	return line
-}
-
-// clip makes a text one line of a number of bytes at most, without cutting a
-// character in two.
-func clip(text string, size int) string {
-	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
-	if len(text) <= size {
-		return text
-	}
-	const dots = "..."
-	cut := max(size-len(dots), 0)
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + dots
 }

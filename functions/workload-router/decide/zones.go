@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 )
 
@@ -84,9 +85,9 @@ func (v *view) findZones() zones {
 	for _, zone := range Zones(v.cluster) {
 		switch {
 		case z.holdsPlatform(zone):
-			z.conflicts = append(z.conflicts, fmt.Sprintf("zone %q holds the platform's own host", clip(zone, zoneShown)))
+			z.conflicts = append(z.conflicts, fmt.Sprintf("zone %q holds the platform's own host", clip.Line(zone, zoneShown)))
 		case z.owners[hostname(zone)] != key(v.cluster):
-			z.conflicts = append(z.conflicts, fmt.Sprintf("zone %q belongs to an older Cluster", clip(zone, zoneShown)))
+			z.conflicts = append(z.conflicts, fmt.Sprintf("zone %q belongs to an older Cluster", clip.Line(zone, zoneShown)))
 		default:
 			z.hostnames = append(z.hostnames, hostname(zone))
 		}
@@ -103,9 +104,9 @@ func dropped(cluster *unstructured.Unstructured) []string {
 		zone, ok := Zone(text)
 		switch {
 		case !ok:
-			list = append(list, fmt.Sprintf("zone %q is no DNS name", clip(text, zoneShown)))
+			list = append(list, fmt.Sprintf("zone %q is no DNS name", clip.Line(text, zoneShown)))
 		case seen[zone]:
-			list = append(list, fmt.Sprintf("zone %q is listed twice", clip(text, zoneShown)))
+			list = append(list, fmt.Sprintf("zone %q is listed twice", clip.Line(text, zoneShown)))
 		}
 		seen[zone] = true
 	}

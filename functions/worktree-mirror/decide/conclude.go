@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
-	"github.com/slipway-dev/slipway/shared/render"
 )
 
 // Conclude is what a Worktree is told.
@@ -27,7 +27,7 @@ func Conclude(now time.Time, in Input, _ plan.Answers, outcomes plan.Outcomes) p
 	case v.reason != "":
 		c.Class = plan.Terminal
 	case len(outcomes.Faults()) > 0:
-		c.Class, v.reason, v.message = plan.Terminal, v1alpha3.ReasonReconcileFailed, render.Clip(outcomes.Faults()[0].Fault.Error(), 1024)
+		c.Class, v.reason, v.message = plan.Terminal, v1alpha3.ReasonReconcileFailed, clip.Line(outcomes.Faults()[0].Fault.Error(), 1024)
 	}
 	if v.reason != "" {
 		c.Reason, c.Message, status = v.reason, v.message, metav1.ConditionFalse

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/render"
@@ -76,7 +77,7 @@ func look(in Input) *view {
 }
 
 func (v *view) stop(reason, format string, args ...any) {
-	v.reason, v.message = reason, render.Clip(fmt.Sprintf(format, args...), 256)
+	v.reason, v.message = reason, clip.Line(fmt.Sprintf(format, args...), 256)
 }
 
 var hash = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
@@ -95,7 +96,7 @@ func (v *view) checkStatus() {
 	case u.User != nil:
 		v.stop(ReasonInvalid, "status.url holds a user: credentials belong into a Secret")
 	case commit != "" && !hash.MatchString(commit):
-		v.stop(ReasonInvalid, "status.commitHash is %q, which is no hash of 40 or 64 hexadecimal digits", render.Clip(commit, 80))
+		v.stop(ReasonInvalid, "status.commitHash is %q, which is no hash of 40 or 64 hexadecimal digits", clip.Line(commit, 80))
 	}
 }
 

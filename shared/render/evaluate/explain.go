@@ -12,6 +12,7 @@ import (
 	"cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/token"
 
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/render"
 )
 
@@ -77,7 +78,7 @@ func (e explain) cause(err errors.Error) render.Cause {
 	if path != "" {
 		text = path + ": " + text
 	}
-	cause := render.Cause{Path: path, Text: render.Clip(text, 600)}
+	cause := render.Cause{Path: path, Text: clip.Line(text, 600)}
 	// The place of the error itself comes first, then what took part in it; what was
 	// bound has no place that anybody could open.
 	for _, pos := range append(positions(err), errors.Positions(err)...) {

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/render"
 )
 
@@ -144,7 +145,7 @@ func (c *child) explain(limits render.Limits, err error, late bool) (*render.Fai
 	case state.ExitCode() == exitCPU:
 		return render.Exceeded("rendering takes more than %s of processor time", limits.CPU), nil
 	case state.ExitCode() == exitOdd:
-		return nil, fmt.Errorf("%w: the renderer cannot run: %s", ErrOverloaded, render.Clip(c.last, 200))
+		return nil, fmt.Errorf("%w: the renderer cannot run: %s", ErrOverloaded, clip.Line(c.last, 200))
 	case errors.Is(err, errMessage):
 		return render.Exceeded("the outputs have more than %d bytes together", limits.MaxOutput), nil
 	case strings.Contains(c.last, "stack overflow") || strings.Contains(c.last, "stack exceeds"):
