@@ -127,7 +127,8 @@ func (m mapper) connected(ctx context.Context, r *read.Reader, clusterName strin
 	return m.among(ctx, r, namespace, name, everyone)
 }
 
-// child: the Workload that owns a mirror or a route. Of one that is gone, or that
+// child: the Workload that owns a mirror or a route; one that somebody else owns is
+// nobody's here, like the many routes of API endpoints. Of one that is gone, or that
 // nobody owns, the name tells whose it may be: a Workload may have waited for it.
 func (m mapper) child(res kind.Resource) func(context.Context, *read.Reader, event.Event) ([]reconcile.Key, error) {
 	return func(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
@@ -146,7 +147,7 @@ func (m mapper) child(res kind.Resource) func(context.Context, *read.Reader, eve
 				}
 			}
 		}
-		if len(keys) > 0 {
+		if len(keys) > 0 || (obj != nil && len(obj.GetOwnerReferences()) > 0) {
 			return keys, nil
 		}
 		return m.among(ctx, r, e.Namespace, "", func(workload *unstructured.Unstructured) bool {

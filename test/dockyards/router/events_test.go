@@ -24,6 +24,7 @@ import (
 var eventScenarios = []scenario{
 	{"events alone are enough", eventsAlone},
 	{"a resync alone is enough", resyncAlone},
+	{"a route that somebody else owns wakes nobody", othersRoute},
 	{"every call that fails is made good", everyCallFails},
 	{"a copy that works on an old reading undoes nothing", oldReading},
 }
@@ -70,6 +71,28 @@ func resyncAlone(x *tenant) {
 	x.wantRouted("X2", map[string][]string{"back": {"*.next.example"}})
 	x.says("True Reconciled", "")
 	x.rests()
+}
+
+// othersRoute: every Cluster has a route of its own to its API endpoint, whose name may
+// look like that of a Workload's. With a look at each Workload for each of them, work
+// would grow with the square of their number.
+func othersRoute(x *tenant) {
+	name := x.workload + "-1"
+	x.Create(fmt.Sprintf(`{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, metadata: {name: %s, ownerReferences: [
+		{apiVersion: dockyards.io/v1alpha3, kind: Cluster, name: %s, uid: %s}]}, spec: {hostnames: [api.example]}}`,
+		name, x.cluster, x.Must(dockyards.Clusters, x.cluster).GetUID()))
+	x.run()
+	x.f.Insist(x.Event(dockyards.HTTPRoutes, name))
+	if reads, writes := x.f.Asked(); len(reads) != 1 || len(writes) != 0 {
+		x.t.Errorf("it cost more than the look at it:\n%s", strings.Join(append(reads, writes...), "\n"))
+	}
+	x.Patch(dockyards.HTTPRoutes, name, `{metadata: {ownerReferences: null}}`)
+	x.run()
+	x.f.Insist(x.Event(dockyards.HTTPRoutes, name))
+	if reads, _ := x.f.Asked(); len(reads) < 3 {
+		x.t.Errorf("one that nobody owns may be the Workload's, which was not looked at: %v", reads)
+	}
+	x.Remove(dockyards.HTTPRoutes, name)
 }
 
 // everyCallFails: whichever call fails, or whose answer is lost, the same state is
