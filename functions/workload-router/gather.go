@@ -19,6 +19,12 @@ import (
 // ones the answer is a tenth of what may be read.
 const page = 50
 
+// Of the many Clusters only the zones matter, of a namespace's Workloads the names.
+var (
+	zoneHolders = dockyards.Clusters.Without("spec", "metadata.managedFields", "metadata.annotations", "status.conditions")
+	neighbours  = dockyards.Workloads.Without("spec", "status", "metadata.managedFields", "metadata.annotations")
+)
+
 // gatherer reads all that one decision about a Workload needs.
 type gatherer struct{ settings Settings }
 
@@ -54,8 +60,8 @@ func (x *reading) needs() []plan.Need {
 		{Resource: dockyards.Services, Namespace: ns},
 		{Resource: dockyards.HTTPRoutes, Namespace: ns},
 		{Resource: dockyards.TLSRoutes, Namespace: ns},
-		{Resource: dockyards.Workloads, Namespace: ns},
-		{Resource: dockyards.Clusters},
+		{Resource: neighbours, Namespace: ns},
+		{Resource: zoneHolders},
 		{Resource: dockyards.CAPIClusters, Namespace: ns, Name: decide.ClusterOf(x.in.Workload)},
 		{Resource: kind.ConfigMaps, Namespace: s.ConfigMapNamespace, Name: s.ConfigMapName},
 	}
@@ -73,7 +79,7 @@ func (x *reading) written(ctx context.Context) {
 	x.in.TLSRoutes = x.list(ctx, dockyards.TLSRoutes, ns)
 	x.in.HTTPRouteVersion = x.version(ctx, dockyards.HTTPRoutes)
 	x.in.TLSRouteVersion = x.version(ctx, dockyards.TLSRoutes)
-	for _, workload := range x.list(ctx, dockyards.Workloads, ns) {
+	for _, workload := range x.list(ctx, neighbours, ns) {
 		x.in.Workloads = append(x.in.Workloads, workload.GetName())
 	}
 }
@@ -86,7 +92,7 @@ func (x *reading) surroundings(ctx context.Context) {
 		x.in.Gateway = x.get(ctx, dockyards.Gateways, s.GatewayNamespace, s.GatewayName)
 	}
 	x.in.Config = dockyards.ReadConfig(x.get(ctx, kind.ConfigMaps, s.ConfigMapNamespace, s.ConfigMapName))
-	x.in.Clusters = x.list(ctx, dockyards.Clusters, "")
+	x.in.Clusters = x.list(ctx, zoneHolders, "")
 }
 
 // remote asks the workload cluster.

@@ -6,6 +6,7 @@
 package kind
 
 import (
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,6 +32,12 @@ type Resource struct {
 	// object is read: they are large, and nobody looks at them. Objects that lack
 	// them must not be written.
 	Dropped []string
+}
+
+// Without is the resource with more fields that are let go of (Dropped).
+func (r Resource) Without(fields ...string) Resource {
+	r.Dropped = append(slices.Clone(r.Dropped), fields...)
+	return r
 }
 
 // GVK is the group, version and kind under the preferred version.
