@@ -249,9 +249,13 @@ var pools = &scenario{
 			w.Patch(dockyards.NodePools, "prod-a", "spec: {resources: {cpu: 4}}")
 			w.Patch(dockyards.NodePools, "prod-b", "spec: {resources: {memory: 8Gi}}")
 		},
-		func(w *world) { w.Remove(dockyards.NodePools, "prod-c") },
+		func(w *world) {
+			w.Patch(dockyards.NodePools, "prod-c", "metadata: {finalizers: [cluster-api.dockyards.io/finalizer]}")
+			w.Remove(dockyards.NodePools, "prod-c")
+		},
 	},
-	state: lasting,
+	neighbours: letGo,
+	state:      lasting,
 }
 
 // pool makes a NodePool as the backend does.
@@ -261,4 +265,18 @@ func (w *world) pool(name string, controlPlane bool) {
 	w.Create(fmt.Sprintf(`{apiVersion: dockyards.io/v1alpha3, kind: NodePool, metadata: {name: %s, labels: {dockyards.io/cluster-name: prod, dockyards.io/node-pool-name: %[1]q},
 		ownerReferences: [{apiVersion: dockyards.io/v1alpha3, kind: Cluster, name: prod, uid: %s, blockOwnerDeletion: true}]},
 		spec: {controlPlane: %v, replicas: 3, resources: {cpu: 2500m, memory: 4096Mi, storage: 20Gi}}}`, name, uid, controlPlane))
+}
+
+// letGo plays dockyards-cluster-api: a pool goes when its machines are gone.
+func letGo(w *world) {
+	w.TB.Helper()
+	for _, name := range []string{"prod-a", "prod-b", "prod-c"} {
+		pool := w.Get(dockyards.NodePools, name)
+		if pool == nil || pool.GetDeletionTimestamp() == nil {
+			continue
+		}
+		if !w.has(dockyards.MachineDeployments, name) && !w.has(dockyards.KubevirtMachineTemplates, name) && !w.has(dockyards.TalosConfigTemplates, name) {
+			w.Patch(dockyards.NodePools, name, "metadata: {finalizers: null}")
+		}
+	}
 }
