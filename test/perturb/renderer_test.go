@@ -135,7 +135,9 @@ var worktrees = &scenario{
 		Files: []string{"api/dockyards/crds"}, Kinds: []kind.Resource{render.Worktrees, render.GitRepositories},
 	}),
 	given: func(*world) {},
-	start: func(w *world, options ...suite.Option) *suite.Copy { return run(w, worktreemirror.Declare(), options...) },
+	start: func(w *world, options ...suite.Option) *suite.Copy {
+		return run(w, worktreemirror.Declare(), options...)
+	},
 	steps: []func(w *world){
 		func(w *world) {
 			w.worktree("files")

@@ -135,8 +135,8 @@ func FuzzNetworkConfiguration(f *testing.F) {
 		w.ends()
 		for _, definition := range w.all(kinds.NetworkAttachmentDefinitions, "") {
 			config, _, _ := unstructured.NestedString(definition.Object, "spec", "config")
-			var fields map[string]any
-			if err := json.Unmarshal([]byte(config), &fields); err != nil || fields["type"] != "bridge" {
+			var list struct{ Plugins []struct{ Type string } }
+			if err := json.Unmarshal([]byte(config), &list); err != nil || len(list.Plugins) != 1 || list.Plugins[0].Type != "bridge" {
 				t.Errorf("the definition of a network has become %q: %v", config, err)
 			}
 		}
