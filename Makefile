@@ -67,7 +67,7 @@ generate: tools ## Derive code, CRDs, sources, triggers, rights and the README's
 	go run ./deploy/generate
 
 .PHONY: check
-check: tools ## Format, vet, lint, generated files, go mod tidy, vulnerabilities
+check: tools ## Format, vet, lint, generated files, go mod tidy, licences, vulnerabilities
 	@.ci/check
 
 .PHONY: bench
@@ -144,3 +144,18 @@ tools: # The pinned tools of `make check` and `make generate`
 .PHONY: clean
 clean: ## Remove what was built and left behind by local stacks
 	rm -rf .cache .local build
+
+# Settings of `make perturb` and `make fuzz`.
+SEED ?= 1
+FUNCTION ?=
+FUZZTIME ?= 30s
+TARGET ?=
+KEEP ?=
+
+.PHONY: perturb
+perturb: build-test ## Every function under every fault, at every call (SEED=1 FUNCTION=machine-vm)
+	go run ./test/kube/withetcd -- go test -count=1 -timeout 180m ./test/perturb -args -exhaustive -seed $(SEED) $(if $(FUNCTION),-only $(FUNCTION))
+
+.PHONY: fuzz
+fuzz: ## Fuzz all that reads untrusted input, one target after the other (FUZZTIME=30s TARGET=regexp KEEP=1)
+	go run ./test/fuzz -time $(FUZZTIME) -only '$(TARGET)' $(if $(KEEP),-keep)
