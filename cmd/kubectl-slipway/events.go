@@ -100,7 +100,7 @@ func (e *eventsOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	h, err := e.history(ctx, e.from)
+	h, err := e.history(e.from)
 	if err != nil {
 		return err
 	}

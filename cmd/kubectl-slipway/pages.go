@@ -40,6 +40,8 @@ type console struct {
 	templates *template.Template
 	// token is in every form: who has not seen the page cannot post.
 	token string
+	// offline never asks the live cluster.
+	offline bool
 	// playing lets one replay run at a time: settings are those of the process.
 	playing sync.Mutex
 }
@@ -53,8 +55,10 @@ type page struct {
 	Decisions                 []shownDecision
 	StatusDiff, Difference    template.HTML
 	StatusTold, Verdict       string
-	Bad                       bool
+	Bad, Offline              bool
 	Letters                   []shownLetter
+	// Notes are what a replay found besides.
+	Notes []string
 }
 
 type shownDecision struct {
@@ -136,7 +140,7 @@ func guard(next http.Handler) http.Handler {
 }
 
 func (c *console) render(w http.ResponseWriter, name string, p page) {
-	p.Token = c.token
+	p.Token, p.Offline = c.token, c.offline
 	var out bytes.Buffer
 	if err := c.templates.ExecuteTemplate(&out, name, p); err != nil {
 		http.Error(w, "cannot show the page", http.StatusInternalServerError)
@@ -249,12 +253,17 @@ func (c *console) replay(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the form is not of this console: load the page again", http.StatusForbidden)
 		return
 	}
+	live := r.PostFormValue("how") == "plan"
+	if live && c.offline {
+		http.Error(w, "this console replays offline only", http.StatusForbidden)
+		return
+	}
 	recording, err := c.history.recording(r.Context(), r.PathValue("id"), false)
 	if err != nil {
 		c.problem(w, http.StatusNotFound, "The recording cannot be read", err)
 		return
 	}
-	replayed, verdict, difference, err := c.play(r.Context(), recording, r.PostFormValue("how") == "plan")
+	replayed, told, difference, err := c.play(r.Context(), recording, live)
 	if err != nil {
 		p := recordingOf(recording)
 		p.Verdict, p.Bad = err.Error(), true
@@ -263,11 +272,12 @@ func (c *console) replay(w http.ResponseWriter, r *http.Request) {
 	}
 	p := recordingOf(replayed)
 	p.Recording.Header.ID = recording.Header.ID
-	p.Verdict, p.Bad, p.Difference = verdict, difference != "", diffHTML(difference)
+	p.Verdict, p.Notes, p.Difference = told[0], told[1:], diffHTML(difference)
+	p.Bad = difference != "" || len(p.Notes) > 0
 	c.render(w, "recording", p)
 }
 
-func (c *console) play(ctx context.Context, recording *record.Recording, live bool) (replayed *record.Recording, verdict, difference string, err error) {
+func (c *console) play(ctx context.Context, recording *record.Recording, live bool) (replayed *record.Recording, told []string, difference string, err error) {
 	c.playing.Lock()
 	defer c.playing.Unlock()
 	settings := recording.Header.Settings
@@ -276,25 +286,26 @@ func (c *console) play(ctx context.Context, recording *record.Recording, live bo
 	}
 	host, err := hostOf(recording.Header.Function, settings)
 	if err != nil {
-		return nil, "", "", err
+		return nil, nil, "", err
 	}
 	if live {
 		r := replayOptions{options: c.options, mode: string(reconcile.ModePlan)}
 		replayed, err = r.tryLive(ctx, host, recording)
-		return replayed, "This is what the live cluster asks for now. Nothing was written.", "", err
+		return replayed, []string{"This is what the live cluster asks for now. Nothing was written."}, "", err
 	}
 	out, err := host.Replay(ctx, recording)
 	if err != nil {
-		return nil, "", "", err
+		return nil, nil, "", err
 	}
 	if difference, err = differences(recording, out.Recording); err != nil {
-		return nil, "", "", err
+		return nil, nil, "", err
 	}
-	verdict = fmt.Sprintf("Replayed by version %s: the same as recorded, byte for byte. Nothing was asked of any cluster.", record.Version())
+	verdict := fmt.Sprintf("Replayed by version %s: the same as recorded, byte for byte. Nothing was asked of any cluster.", record.Version())
 	if difference != "" {
 		verdict = fmt.Sprintf("Replayed by version %s: not what version %s recorded. Nothing was asked of any cluster.", record.Version(), recording.Header.Version)
 	}
-	return out.Recording, verdict, difference, nil
+	report := replayReport{Unknown: out.Unknown, Settings: out.Settings, Unmapped: out.Unmapped, Concerns: out.Concerns}
+	return out.Recording, append([]string{verdict}, report.notes()...), difference, nil
 }
 
 func recordingOf(r *record.Recording) page {

@@ -88,7 +88,7 @@ func (r *recordOptions) tap(ctx context.Context, args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, r.duration)
 		defer cancel()
 	}
-	h, err := r.history(ctx, r.from)
+	h, err := r.history(r.from)
 	if err != nil {
 		return err
 	}
