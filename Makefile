@@ -144,3 +144,8 @@ tools: # The pinned tools of `make check` and `make generate`
 .PHONY: clean
 clean: ## Remove what was built and left behind by local stacks
 	rm -rf .cache .local build
+
+.PHONY: screenshots
+screenshots: ## Pictures of every page of the console in build/screenshots (needs Chromium)
+	@mkdir -p build/screenshots
+	SLIPWAY_SCREENSHOTS=$(CURDIR)/build/screenshots go test -count=1 -run Console ./cmd/kubectl-slipway

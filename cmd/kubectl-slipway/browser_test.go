@@ -54,9 +54,13 @@ func openBrowser(t *testing.T) *browser {
 		t.Skip("no Chromium is installed on this machine: the pages are tested by what they hold, not by how they look")
 	}
 	ours, theirs := pipe(t), pipe(t)
+	profile, err := os.MkdirTemp("", "slipway-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(t.Context(), program, //nolint:gosec // the browser that was found
 		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-extensions",
-		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
+		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--user-data-dir="+profile, "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{ours.reader, theirs.writer}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -71,6 +75,13 @@ func openBrowser(t *testing.T) *browser {
 		_ = cmd.Wait()
 		ended.Stop()
 		<-done
+		// Its last children write for a moment after it has ended.
+		for range 100 {
+			if os.RemoveAll(profile) == nil {
+				break
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
 	})
 	var target struct{ TargetID string }
 	b.call("", "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
@@ -203,7 +214,7 @@ func (b *browser) look(width, height int, dark bool) {
 	if dark {
 		scheme = "dark"
 	}
-	b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}, nil)
+	b.do("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
 	b.do("Emulation.setEmulatedMedia", map[string]any{"features": []any{
 		map[string]any{"name": "prefers-color-scheme", "value": scheme}, map[string]any{"name": "prefers-reduced-motion", "value": "reduce"},
 	}}, nil)
@@ -237,11 +248,17 @@ func (b *browser) press(key string, code int, text string) {
 	b.do("Input.dispatchKeyEvent", map[string]any{"type": "keyUp", "key": key, "code": key, "windowsVirtualKeyCode": code}, nil)
 }
 
-// picture is what the page looks like, down to its end.
+// picture is what the page looks like, far down.
 func (b *browser) picture(path string) {
 	b.t.Helper()
+	var page struct {
+		CSSContentSize struct{ Width, Height float64 }
+	}
+	b.do("Page.getLayoutMetrics", nil, &page)
 	var shot struct{ Data []byte }
-	b.do("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &shot)
+	b.do("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true, "clip": map[string]any{
+		"x": 0, "y": 0, "width": page.CSSContentSize.Width, "height": min(page.CSSContentSize.Height, 1800), "scale": 1,
+	}}, &shot)
 	if err := os.WriteFile(path, shot.Data, 0o600); err != nil {
 		b.t.Fatal(err)
 	}
