@@ -27,6 +27,9 @@ const (
 	maxList = 1000
 	// maxRead bounds what is read of a file.
 	maxRead = 64 << 20
+	// maxLetters is how many bytes of dead letters one answer holds: a process has not
+	// room for all that a store may.
+	maxLetters = 8 << 20
 )
 
 // Handler adds to the handler of events what recordings need: functions put them at
@@ -154,14 +157,18 @@ func (a *Archive) letters(w http.ResponseWriter, r *http.Request) {
 	}
 	after, most := r.URL.Query().Get("after"), limit(r.URL.Query().Get("limit"))
 	var ids []string
-	for _, f := range files {
-		if id, ok := strings.CutSuffix(f.Name, letterSuffix); ok && id > after && record.ValidID(id) {
-			ids = append(ids, id)
+	var size int64
+	for _, f := range slices.Backward(files) {
+		id, ok := strings.CutSuffix(f.Name, letterSuffix)
+		if !ok || id <= after || !record.ValidID(id) {
+			continue
 		}
+		if size += f.Size; len(ids) == most || (size > maxLetters && len(ids) > 0) {
+			break
+		}
+		ids = append(ids, id)
 	}
-	if len(ids) > most {
-		ids = ids[len(ids)-most:]
-	}
+	slices.Reverse(ids)
 	reply(w, map[string]any{"items": a.opened(r.Context(), ids)})
 }
 

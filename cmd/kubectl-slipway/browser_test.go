@@ -59,7 +59,7 @@ func openBrowser(t *testing.T) *browser {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), program, //nolint:gosec // the browser that was found
-		"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-extensions",
+		"--headless", "--hide-scrollbars", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-extensions",
 		"--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--user-data-dir="+profile, "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{ours.reader, theirs.writer}
 	if err := cmd.Start(); err != nil {
