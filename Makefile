@@ -159,3 +159,8 @@ perturb: build-test ## Every function under every fault, at every call (SEED=1 F
 .PHONY: fuzz
 fuzz: ## Fuzz all that reads untrusted input, one target after the other (FUZZTIME=30s TARGET=regexp KEEP=1)
 	go run ./test/fuzz -time $(FUZZTIME) -only '$(TARGET)' $(if $(KEEP),-keep)
+
+.PHONY: screenshots
+screenshots: ## Pictures of every page of the console in build/screenshots (needs Chromium)
+	@mkdir -p build/screenshots
+	SLIPWAY_SCREENSHOTS=$(CURDIR)/build/screenshots go test -count=1 -run Console ./cmd/kubectl-slipway

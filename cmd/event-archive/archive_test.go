@@ -3,10 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,81 +33,94 @@ func status(err error) int {
 	return result.StatusCode
 }
 
-func TestAnEventIsKeptWithEveryAttribute(t *testing.T) {
-	a := &Archive{Dir: filepath.Join(t.TempDir(), "events"), Keep: 10, Log: slog.New(slog.DiscardHandler)}
-	want := letter("1", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
-	if err := a.Handle(t.Context(), want); status(err) != http.StatusNoContent {
-		t.Fatalf("the event was refused: %v", err)
-	}
-	if err := a.Handle(t.Context(), want); status(err) != http.StatusNoContent {
-		t.Fatalf("the doubled event was refused: %v", err)
-	}
-	files, err := filepath.Glob(filepath.Join(a.Dir, "*"))
-	if err != nil || len(files) != 1 {
-		t.Fatalf("a doubled event must be one file, found %v, %v", files, err)
-	}
-	raw, err := os.ReadFile(files[0])
+func read(t *testing.T, store Store, name string) (got cloudevents.Event) {
+	t.Helper()
+	raw, err := store.Get(t.Context(), name, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var got cloudevents.Event
 	if err := json.Unmarshal(raw, &got); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want.String(), got.String()); diff != "" {
-		t.Errorf("the kept event differs (-sent +kept):\n%s", diff)
-	}
+	return got
+}
+
+func TestAnEventIsKeptWithEveryAttribute(t *testing.T) {
+	everyStore(t, func(t *testing.T, store Store) {
+		a := archiveOn(store)
+		want := letter("1", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+		for range 2 {
+			if err := a.Handle(t.Context(), want); status(err) != http.StatusNoContent {
+				t.Fatalf("the event was refused: %v", err)
+			}
+		}
+		files := kept(t, store, "")
+		if len(files) != 1 {
+			t.Fatalf("a doubled event must be one file, found %v", files)
+		}
+		if diff := cmp.Diff(want.String(), read(t, store, files[0]).String()); diff != "" {
+			t.Errorf("the kept event differs (-sent +kept):\n%s", diff)
+		}
+	})
 }
 
 func TestAnEventWithBrokenDataIsKeptToo(t *testing.T) {
-	a := &Archive{Dir: t.TempDir(), Keep: 2, Log: slog.New(slog.DiscardHandler)}
-	broken := letter("1", time.Unix(0, 0))
-	broken.SetDataContentType("application/json")
-	broken.DataEncoded = []byte(`{"page":`)
-	if err := a.Handle(t.Context(), broken); status(err) != http.StatusNoContent {
-		t.Fatalf("the very event that must be looked at was refused: %v", err)
-	}
-	files, err := filepath.Glob(filepath.Join(a.Dir, "*.json"))
-	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
-	}
-	raw, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got cloudevents.Event
-	if err := json.Unmarshal(raw, &got); err != nil || string(got.Data()) != `{"page":` {
-		t.Errorf("the data was kept as %q (%v)", got.Data(), err)
-	}
+	everyStore(t, func(t *testing.T, store Store) {
+		broken := letter("1", time.Unix(0, 0))
+		broken.SetDataContentType("application/json")
+		broken.DataEncoded = []byte(`{"page":`)
+		if err := archiveOn(store).Handle(t.Context(), broken); status(err) != http.StatusNoContent {
+			t.Fatalf("the very event that must be looked at was refused: %v", err)
+		}
+		if got := read(t, store, kept(t, store, "")[0]); string(got.Data()) != `{"page":` {
+			t.Errorf("the data was kept as %q", got.Data())
+		}
+	})
 }
 
 func TestTheOldestEventsMakeRoom(t *testing.T) {
-	a := &Archive{Dir: t.TempDir(), Keep: 2, Log: slog.New(slog.DiscardHandler)}
-	for i, id := range []string{"a", "b", "c"} {
-		if err := a.Handle(t.Context(), letter(id, time.Unix(int64(i), 0))); status(err) != http.StatusNoContent {
-			t.Fatal(err)
+	everyStore(t, func(t *testing.T, store Store) {
+		a := archiveOn(store)
+		a.Keep = 2
+		for i, id := range []string{"a", "b", "c"} {
+			if err := a.Handle(t.Context(), letter(id, time.Unix(int64(i), 0))); status(err) != http.StatusNoContent {
+				t.Fatal(err)
+			}
+		}
+		files := kept(t, store, "")
+		if len(files) != 2 || read(t, store, files[0]).ID() != "b" {
+			t.Errorf("want the events b and c, got %v", files)
+		}
+	})
+}
+
+func TestSettingsAreCheckedByName(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason string
+		env    map[string]string
+		says   string
+	}{
+		"Nowhere":   {"an archive without a place keeps nothing and must not start", nil, "ARCHIVE_DIR"},
+		"TwoPlaces": {"nobody could tell which", map[string]string{"ARCHIVE_DIR": "x", "ARCHIVE_BUCKET": "https://s3.example.org/b"}, "one of them"},
+		"Bucket":    {"a bucket that is none", map[string]string{"ARCHIVE_BUCKET": "b"}, "ARCHIVE_BUCKET"},
+		"Events":    {"a number of events that is none", map[string]string{"ARCHIVE_DIR": "x", "ARCHIVE_MAX_EVENTS": "none"}, "ARCHIVE_MAX_EVENTS"},
+		"Bytes":     {"a size that is none", map[string]string{"ARCHIVE_DIR": "x", "ARCHIVE_MAX_BYTES": "1Mi"}, "ARCHIVE_MAX_BYTES"},
+		"Age":       {"a time that is none", map[string]string{"ARCHIVE_DIR": "x", "ARCHIVE_MAX_AGE": "7d"}, "ARCHIVE_MAX_AGE"},
+		"Auth":      {"who may read is no guess", map[string]string{"ARCHIVE_DIR": "x", "ARCHIVE_AUTH": "some"}, "ARCHIVE_AUTH"},
+	} {
+		if _, err := fromEnvironment(func(name string) string { return c.env[name] }); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %s: %v", name, c.reason, err)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join(a.Dir, "*.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var first cloudevents.Event
-	raw, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(raw, &first); err != nil || len(files) != 2 || first.ID() != "b" {
-		t.Errorf("want the events b and c, the oldest is %q of %d (%v)", first.ID(), len(files), err)
+	env := map[string]string{"ARCHIVE_BUCKET": "https://s3.example.org/b/p", "ARCHIVE_MAX_AGE": "168h", "ARCHIVE_AUTH": "none"}
+	a, err := fromEnvironment(func(name string) string { return env[name] })
+	if err != nil || a.MaxAge != 168*time.Hour || a.Store.(*Bucket).prefix != "p/" {
+		t.Errorf("%+v, %v", a, err)
 	}
 }
 
-func TestTheDirectoryMustBeGiven(t *testing.T) {
-	if _, err := fromEnvironment(func(string) string { return "" }); err == nil {
-		t.Error("an archive without a directory keeps nothing and must not start")
-	}
-	env := map[string]string{"ARCHIVE_DIR": "x", "ARCHIVE_MAX_EVENTS": "none"}
-	if _, err := fromEnvironment(func(name string) string { return env[name] }); err == nil {
-		t.Error("a number of events that is none must be refused")
+func TestAStoreThatIsNotThereIsSaidAtTheStart(t *testing.T) {
+	if err := archiveOn(bucket(t, "/nowhere")).Start(t.Context(), nil); err == nil {
+		t.Error("it starts without its bucket")
 	}
 }

@@ -1,28 +1,35 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/slipway-dev/slipway/shared/record"
 )
 
 const (
-	// recordingsDir is where recordings lie below the archive's directory.
+	// recordingsDir is the folder of recordings.
 	recordingsDir = "recordings"
+	// letterSuffix ends the names of dead letters' files.
+	letterSuffix = ".json"
 	// maxList is how many items one answer holds.
 	maxList = 1000
-	// unnamed is the folder of recordings whose function has no name for a folder.
-	unnamed = "unnamed"
+	// maxRead bounds what is read of a file.
+	maxRead = 64 << 20
+	// maxLetters is how many bytes of dead letters one answer holds: a process has not
+	// room for all that a store may.
+	maxLetters = 8 << 20
 )
 
 // Handler adds to the handler of events what recordings need: functions put them at
@@ -32,11 +39,43 @@ func (a *Archive) Handler(events http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/", events)
 	mux.HandleFunc("PUT /recordings/{id}", a.put)
+	mux.Handle("/api/", a.API())
+	return mux
+}
+
+// API is what readers see.
+func (a *Archive) API() http.Handler {
+	mux := http.NewServeMux()
 	mux.HandleFunc("GET /api/recordings", a.guarded(a.list))
 	mux.HandleFunc("GET /api/recordings/{id}", a.guarded(a.get))
 	mux.HandleFunc("GET /api/deadletters", a.guarded(a.letters))
 	mux.HandleFunc("GET /api/deadletters/{id}", a.guarded(a.letter))
 	return mux
+}
+
+// welcome serves the API on a port of its own, which a network policy can open to
+// readers without opening that of events.
+func (a *Archive) welcome(ctx context.Context) error {
+	if a.Readers == "" {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", a.Readers)
+	if err != nil {
+		return fmt.Errorf("cannot listen on %q: %w", a.Readers, err)
+	}
+	server := &http.Server{Handler: a.API(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 60 * time.Second, MaxHeaderBytes: 64 << 10}
+	a.ended.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			a.Log.Error("readers are not served any more", "error", err.Error())
+		}
+	})
+	a.ended.Go(func() {
+		<-ctx.Done()
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+		defer cancel()
+		_ = server.Shutdown(stop)
+	})
+	return nil
 }
 
 // guarded lets those through who may read.
@@ -72,84 +111,23 @@ func (a *Archive) put(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "that is no recording of this name", http.StatusBadRequest)
 		return
 	}
-	if err := a.keep(h, text); err != nil {
+	f := File{Name: recordingName(id), Size: int64(len(text)), At: a.now()}
+	if err := a.Store.Put(r.Context(), f.Name, text); err != nil {
 		a.Log.Error("cannot keep a recording", "recording", id, "error", err.Error())
 		http.Error(w, "cannot keep the recording", http.StatusServiceUnavailable)
 		return
 	}
+	a.remember(f, h)
+	a.filled(r.Context(), 0, f.Size)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func (a *Archive) keep(h record.Header, text []byte) error {
-	folder := h.Function
-	if !record.ValidID(folder) {
-		folder = unnamed
-	}
-	a.recordings.Lock()
-	defer a.recordings.Unlock()
-	dir := filepath.Join(a.Dir, recordingsDir, folder)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("cannot make the directory: %w", err)
-	}
-	if err := record.WriteFile(filepath.Join(dir, h.ID+record.Suffix), text); err != nil {
-		return err
-	}
-	a.written += int64(len(text))
-	if a.written < a.MaxBytes/20 {
-		return nil
-	}
-	a.written = 0
-	return a.shrink()
-}
-
-// shrink removes the oldest recordings beyond the space that they may take.
-func (a *Archive) shrink() error {
-	type file struct {
-		path string
-		size int64
-	}
-	var files []file
-	var total int64
-	root := filepath.Join(a.Dir, recordingsDir)
-	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.Type().IsRegular() {
-			return ignoreMissing(err)
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return ignoreMissing(err)
-		}
-		files, total = append(files, file{path, info.Size()}), total+info.Size()
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("cannot list: %w", err)
-	}
-	// A name begins with the time.
-	slices.SortFunc(files, func(a, b file) int { return strings.Compare(filepath.Base(a.path), filepath.Base(b.path)) })
-	for _, f := range files {
-		if total <= a.MaxBytes {
-			return nil
-		}
-		if err := ignoreMissing(os.Remove(f.path)); err != nil {
-			return fmt.Errorf("cannot remove the oldest recording: %w", err)
-		}
-		total -= f.size
-	}
-	return nil
-}
-
-func ignoreMissing(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
+func recordingName(id string) string { return join(recordingsDir, id+record.Suffix) }
 
 // list shows headers of recordings, the newest last.
 func (a *Archive) list(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	headers, err := record.Headers(filepath.Join(a.Dir, recordingsDir), record.Filter{
+	headers, err := a.headers(r.Context(), record.Filter{
 		Function: q.Get("function"), Kind: q.Get("kind"), Namespace: q.Get("namespace"), Name: q.Get("name"),
 		After: q.Get("after"), Limit: limit(q.Get("limit")),
 	})
@@ -161,12 +139,7 @@ func (a *Archive) list(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *Archive) get(w http.ResponseWriter, r *http.Request) {
-	path, err := record.Find(filepath.Join(a.Dir, recordingsDir), r.PathValue("id"))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusNotFound)
-		return
-	}
-	a.send(w, path, "text/plain; charset=utf-8")
+	a.send(w, r, recordingName(r.PathValue("id")), "text/plain; charset=utf-8")
 }
 
 // Letter is an event that no function could take.
@@ -175,48 +148,63 @@ type Letter struct {
 	Event json.RawMessage `json:"event"`
 }
 
-const letterSuffix = ".json"
-
 // letters shows dead letters, the newest last.
 func (a *Archive) letters(w http.ResponseWriter, r *http.Request) {
-	entries, err := os.ReadDir(a.Dir)
+	files, err := a.Store.List(r.Context(), "")
 	if err != nil {
 		a.broken(w, err)
 		return
 	}
 	after, most := r.URL.Query().Get("after"), limit(r.URL.Query().Get("limit"))
 	var ids []string
-	for _, entry := range entries {
-		if id, ok := strings.CutSuffix(entry.Name(), letterSuffix); ok && id > after && record.ValidID(id) {
-			ids = append(ids, id)
+	var size int64
+	for _, f := range slices.Backward(files) {
+		id, ok := strings.CutSuffix(f.Name, letterSuffix)
+		if !ok || id <= after || !record.ValidID(id) {
+			continue
 		}
-	}
-	if len(ids) > most {
-		ids = ids[len(ids)-most:]
-	}
-	items := []Letter{}
-	for _, id := range ids {
-		raw, err := os.ReadFile(filepath.Join(a.Dir, id+letterSuffix))
-		if err == nil && json.Valid(raw) {
-			items = append(items, Letter{ID: id, Event: raw})
+		if size += f.Size; len(ids) == most || (size > maxLetters && len(ids) > 0) {
+			break
 		}
+		ids = append(ids, id)
 	}
-	reply(w, map[string]any{"items": items})
+	slices.Reverse(ids)
+	reply(w, map[string]any{"items": a.opened(r.Context(), ids)})
+}
+
+// opened reads dead letters, a few at once, as far as they are there and can be read.
+func (a *Archive) opened(ctx context.Context, ids []string) []Letter {
+	items := make([]Letter, len(ids))
+	slots := make(chan struct{}, ahead)
+	var wg sync.WaitGroup
+	for i, id := range ids {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			if raw, err := a.Store.Get(ctx, id+letterSuffix, 0); err == nil && json.Valid(raw) {
+				items[i] = Letter{ID: id, Event: raw}
+			}
+		})
+	}
+	wg.Wait()
+	return slices.DeleteFunc(items, func(l Letter) bool { return l.ID == "" })
 }
 
 func (a *Archive) letter(w http.ResponseWriter, r *http.Request) {
-	id := r.PathValue("id")
-	if !record.ValidID(id) {
-		http.Error(w, "that is no dead letter's name", http.StatusNotFound)
-		return
-	}
-	a.send(w, filepath.Join(a.Dir, id+letterSuffix), "application/json")
+	a.send(w, r, r.PathValue("id")+letterSuffix, "application/json")
 }
 
-func (a *Archive) send(w http.ResponseWriter, path, contentType string) {
-	text, err := os.ReadFile(path) //nolint:gosec // the name was checked, and has no separators
-	if err != nil {
+func (a *Archive) send(w http.ResponseWriter, r *http.Request, name, contentType string) {
+	text, err := []byte(nil), fs.ErrNotExist
+	if record.ValidID(r.PathValue("id")) {
+		text, err = a.Store.Get(r.Context(), name, 0)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		http.Error(w, "there is none of that name", http.StatusNotFound)
+		return
+	case err != nil:
+		a.broken(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", contentType)

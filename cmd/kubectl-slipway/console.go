@@ -12,7 +12,8 @@ import (
 )
 
 func consoleCommand(o *options) *cobra.Command {
-	var from, listen string
+	var from, listen, token string
+	var offline bool
 	cmd := &cobra.Command{
 		Use:   "console",
 		Short: "Serve a web page that shows the flow of events, and each reconcile's decision",
@@ -21,23 +22,34 @@ the timeline of each object; the decision, the reasons and the differences of ea
 the dead letters. A button replays a reconcile offline, or plans it on the live cluster with
 your rights. The page writes nothing anywhere.
 
-It listens on the loopback address only.`,
+It listens on the loopback address only. In a cluster it runs with the component
+deploy/components/console, and is reached by kubectl port-forward: so the API server asks who
+comes.`,
 		Example: `  # of the local stack
   kubectl slipway console --from .local/default`,
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			h, err := o.history(cmd.Context(), from)
+			h, err := o.history(from)
 			if err != nil {
 				return err
+			}
+			if token != "" {
+				if err := byTokenFile(h, token); err != nil {
+					return err
+				}
 			}
 			c, err := newConsole(o, h)
 			if err != nil {
 				return err
 			}
+			c.offline = offline
 			return c.serve(cmd.Context(), listen)
 		},
 	}
 	historyFlag(cmd, &from)
+	cmd.Flags().StringVar(&token, "token-file", "", "file with the token for the archive named by --from")
+	cmd.Flags().BoolVar(&offline, "offline", false, "replay offline only: never ask the live cluster")
+	_ = cmd.MarkFlagFilename("token-file")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "loopback address to serve on; port 0 takes a free one")
 	return cmd
 }

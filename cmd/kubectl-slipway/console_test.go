@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -121,6 +120,21 @@ func TestNobodyElseCanUseTheConsole(t *testing.T) {
 	}
 }
 
+func TestAnOfflineConsoleNeverAsksTheCluster(t *testing.T) {
+	dir, id := shelf(t)
+	server, c := consoleOn(t, dir)
+	c.offline = true
+	if _, body, _ := ask(t, http.MethodGet, server.URL+"/recording/"+id, nil); strings.Contains(body, `value="plan"`) || !strings.Contains(body, "Replay offline") {
+		t.Errorf("the page offers what it refuses:\n%s", body)
+	}
+	replay := server.URL + "/recording/" + id + "/replay"
+	for how, want := range map[string]int{"plan": http.StatusForbidden, "offline": http.StatusOK} {
+		if code, body, _ := ask(t, http.MethodPost, replay, url.Values{"token": {c.token}, "how": {how}}); code != want {
+			t.Errorf("%s is answered %d:\n%s", how, code, body)
+		}
+	}
+}
+
 func TestWhatAnObjectIsCalledIsNoMarkup(t *testing.T) {
 	dir, _ := shelf(t)
 	r, err := record.ReadFile(specimenPath, false)
@@ -177,45 +191,5 @@ func TestANewReconcileComesByItself(t *testing.T) {
 	n, err := resp.Body.Read(buffer)
 	if err != nil || !strings.Contains(string(buffer[:n]), r.Header.ID) {
 		t.Errorf("%v: %s", err, buffer[:n])
-	}
-}
-
-// TestTheConsoleInABrowser loads the pages in Chromium, if this machine has one.
-func TestTheConsoleInABrowser(t *testing.T) {
-	browser := ""
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			browser = path
-			break
-		}
-	}
-	if browser == "" {
-		t.Skip("no Chromium is installed on this machine: the pages are tested by what they hold, not by how they look")
-	}
-	dir, id := shelf(t)
-	server, _ := consoleOn(t, dir)
-	out := os.Getenv("SLIPWAY_SCREENSHOTS")
-	if out == "" {
-		out = t.TempDir()
-	}
-	for name, path := range map[string]string{"flow": "/", "recording": "/recording/" + id, "letters": "/deadletters"} {
-		for _, scheme := range []string{"light", "dark"} {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			picture := filepath.Join(out, name+"-"+scheme+".png")
-			args := []string{
-				"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-				"--disable-component-update", "--disable-sync", "--user-data-dir=" + t.TempDir(), "--window-size=1300,900",
-				"--virtual-time-budget=3000", "--screenshot=" + picture,
-			}
-			if scheme == "dark" {
-				args = append(args, "--blink-settings=preferredColorScheme=0")
-			}
-			text, err := exec.CommandContext(ctx, browser, append(args, server.URL+path)...).CombinedOutput() //nolint:gosec // the browser that was found
-			cancel()
-			info, missing := os.Stat(picture) //nolint:gosec // a directory of the test's
-			if err != nil || missing != nil || info.Size() < 5000 {
-				t.Errorf("%s in %s: %v, %v\n%s", path, scheme, err, missing, text)
-			}
-		}
 	}
 }

@@ -50,9 +50,7 @@ kubectl slipway record --help.`,
 	flags.BoolVarP(&e.follow, "follow", "f", false, "go on with new ones as they come")
 	flags.BoolVarP(&e.all, "all-namespaces", "A", false, "of objects in all namespaces")
 	flags.IntVar(&e.limit, "limit", 50, "how many of the newest are shown; 0 shows all")
-	_ = cmd.RegisterFlagCompletionFunc("function", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return functionNames(), cobra.ShellCompDirectiveNoFileComp
-	})
+	completeFunction(cmd)
 	return cmd
 }
 
@@ -100,7 +98,7 @@ func (e *eventsOptions) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	h, err := e.history(ctx, e.from)
+	h, err := e.history(e.from)
 	if err != nil {
 		return err
 	}

@@ -263,7 +263,7 @@ func (e *explanation) happened(ctx context.Context, live *liveCluster, obj *unst
 
 // past are the last reconciles of the object, and the reasons of the last one.
 func (o *options) past(ctx context.Context, from string, e *explanation, obj *unstructured.Unstructured) {
-	h, err := o.history(ctx, from)
+	h, err := o.history(from)
 	if err == nil {
 		e.Reconciles, err = h.headers(ctx, record.Filter{Kind: obj.GetKind(), Namespace: obj.GetNamespace(), Name: obj.GetName(), Limit: lastReconciles})
 	}

@@ -52,3 +52,10 @@ func functionRows() []functionRow {
 	slices.SortFunc(rows, func(a, b functionRow) int { return strings.Compare(a.Name, b.Name) })
 	return rows
 }
+
+// completeFunction completes the flag --function.
+func completeFunction(cmd *cobra.Command) {
+	_ = cmd.RegisterFlagCompletionFunc("function", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return functionNames(), cobra.ShellCompDirectiveNoFileComp
+	})
+}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,7 +45,7 @@ func historyFlag(cmd *cobra.Command, from *string) {
 }
 
 // history finds recordings and dead letters.
-func (o *options) history(ctx context.Context, from string) (history, error) {
+func (o *options) history(from string) (history, error) {
 	switch {
 	case strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://"):
 		return &archive{client: &http.Client{Timeout: readTimeout}, url: strings.TrimSuffix(from, "/")}, nil
@@ -60,7 +59,24 @@ func (o *options) history(ctx context.Context, from string) (history, error) {
 		}
 		return folder(from), nil
 	}
-	return o.clusterArchive(ctx)
+	return o.clusterArchive()
+}
+
+// byTokenFile lets an archive ask a file for its token, each time that it is refused: what
+// a kubelet mounts is renewed.
+func byTokenFile(h history, path string) error {
+	a, ok := h.(*archive)
+	if !ok {
+		return errors.New("cannot use --token-file: a directory asks for no token")
+	}
+	a.renew = func(context.Context) (string, error) {
+		text, err := os.ReadFile(path) //nolint:gosec // the file that the caller named
+		if err != nil {
+			return "", fmt.Errorf("cannot read the token for the archive: %w", err)
+		}
+		return strings.TrimSpace(string(text)), nil
+	}
+	return nil
 }
 
 // folder is a directory: of recordings, or of a local stack.
@@ -138,7 +154,7 @@ func (a *archive) get(ctx context.Context, path string) ([]byte, error) {
 		return nil, err
 	}
 	if code != http.StatusOK {
-		return nil, fmt.Errorf("the archive answered %d %s: %.300s", code, http.StatusText(code), bytes.TrimSpace(text))
+		return nil, fmt.Errorf("the archive at %s answered %d %s: %.300s; name a directory or another archive with --from", record.WithoutPasswords(a.url), code, http.StatusText(code), bytes.TrimSpace(text))
 	}
 	return text, nil
 }
@@ -220,13 +236,15 @@ func (a *archive) letters(ctx context.Context) ([]letter, error) {
 
 const (
 	archiveName = "event-archive"
+	// archiveReaders is the Service of the port that readers come through.
+	archiveReaders = "event-archive-readers"
 	// reader is the account that a token is asked for: whoever may do that may read.
 	reader = "recordings-reader"
 )
 
 // clusterArchive is the archive of the cluster, reached through the API server, with a
 // token that the cluster makes for us.
-func (o *options) clusterArchive(ctx context.Context) (history, error) {
+func (o *options) clusterArchive() (history, error) {
 	config, err := o.config()
 	if err != nil {
 		return nil, fmt.Errorf("%w; name a directory or an archive with --from", err)
@@ -236,33 +254,10 @@ func (o *options) clusterArchive(ctx context.Context) (history, error) {
 		return nil, err
 	}
 	namespace := server + "/api/v1/namespaces/" + o.system
-	a := &archive{client: client, url: namespace}
-	var pods struct {
-		Items []struct {
-			Metadata struct {
-				Name string `json:"name"`
-			} `json:"metadata"`
-			Status struct {
-				Phase string `json:"phase"`
-			} `json:"status"`
-		} `json:"items"`
-	}
-	selector := url.QueryEscape("serving.knative.dev/service=" + archiveName)
-	if err := a.list(ctx, "/pods?labelSelector="+selector, &pods); err != nil {
-		return nil, fmt.Errorf("cannot find the archive in namespace %q: %w; name a directory or an archive with --from", o.system, err)
-	}
-	pod := ""
-	for _, item := range pods.Items {
-		if item.Status.Phase == "Running" {
-			pod = cmp.Or(pod, item.Metadata.Name)
-		}
-	}
-	if pod == "" {
-		return nil, fmt.Errorf("cannot find the archive: no Pod of %s runs in namespace %q; name a directory or an archive with --from", archiveName, o.system)
-	}
-	a.renew = func(ctx context.Context) (string, error) { return readersToken(ctx, client, namespace) }
-	a.url = namespace + "/pods/http:" + pod + ":8080/proxy"
-	return a, nil
+	return &archive{
+		client: client, url: namespace + "/services/http:" + archiveReaders + ":80/proxy",
+		renew: func(ctx context.Context) (string, error) { return readersToken(ctx, client, namespace) },
+	}, nil
 }
 
 // readersToken asks for a token that the archive accepts.

@@ -26,11 +26,9 @@ func archiveCluster(t *testing.T, tokens *atomic.Int32) string {
 	}
 	answer := func(w http.ResponseWriter, value any) { _ = json.NewEncoder(w).Encode(value) }
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const proxy = "/api/v1/namespaces/slipway-system/pods/http:archive-1:8080/proxy"
+		const proxy = "/api/v1/namespaces/slipway-system/services/http:event-archive-readers:80/proxy"
 		path, proxied := strings.CutPrefix(r.URL.Path, proxy)
 		switch {
-		case strings.HasSuffix(r.URL.Path, "/pods"):
-			answer(w, map[string]any{"items": []any{map[string]any{"metadata": map[string]any{"name": "archive-1"}, "status": map[string]any{"phase": "Running"}}}})
 		case strings.HasSuffix(r.URL.Path, "/serviceaccounts/recordings-reader/token"):
 			tokens.Add(1)
 			w.WriteHeader(http.StatusCreated)
@@ -73,5 +71,33 @@ func TestTheClustersArchiveIsReachedThroughTheAPIServer(t *testing.T) {
 	}
 	if tokens.Load() != 3 {
 		t.Errorf("%d tokens were made for three commands", tokens.Load())
+	}
+}
+
+func TestAnArchiveIsReadWithATokenFromAFile(t *testing.T) {
+	keepEnvironment(t)
+	var tokens atomic.Int32
+	server := archiveCluster(t, &tokens)
+	file := t.TempDir() + "/token"
+	h, err := (&options{}).history(server + "/api/v1/namespaces/slipway-system/services/http:event-archive-readers:80/proxy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := byTokenFile(h, file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.letters(t.Context()); err == nil || !strings.Contains(err.Error(), "token") {
+		t.Errorf("without the file: %v", err)
+	}
+	for _, token := range []string{"stale", "good"} { // the kubelet renews it
+		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := h.letters(t.Context()); (err == nil) != (token == "good") {
+			t.Errorf("with a %s token: %v", token, err)
+		}
+	}
+	if err := byTokenFile(folder("."), file); err == nil {
+		t.Error("a directory is asked with a token")
 	}
 }

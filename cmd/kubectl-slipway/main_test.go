@@ -103,6 +103,16 @@ func TestFunctionsAreListedInEveryFormat(t *testing.T) {
 	}
 }
 
+func TestKubectlAsksForCompletionsUnderAnotherName(t *testing.T) {
+	out, err := run(t, arguments([]string{"/usr/bin/kubectl_complete-slipway", "events", "--function", ""})...)
+	if err != nil || !strings.Contains(out, "machine-vm") {
+		t.Errorf("%v: %s", err, out)
+	}
+	if got := arguments([]string{"/usr/bin/kubectl-slipway", "events"}); len(got) != 1 || got[0] != "events" {
+		t.Errorf("the arguments are %v", got)
+	}
+}
+
 func TestFunctionNamesAreCompleted(t *testing.T) {
 	out, err := run(t, "__complete", "resync", "")
 	if err != nil || !strings.Contains(out, "machine-vm") {

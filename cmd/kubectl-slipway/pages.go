@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -40,6 +39,8 @@ type console struct {
 	templates *template.Template
 	// token is in every form: who has not seen the page cannot post.
 	token string
+	// offline never asks the live cluster.
+	offline bool
 	// playing lets one replay run at a time: settings are those of the process.
 	playing sync.Mutex
 }
@@ -53,37 +54,35 @@ type page struct {
 	Decisions                 []shownDecision
 	StatusDiff, Difference    template.HTML
 	StatusTold, Verdict       string
-	Bad                       bool
-	Letters                   []shownLetter
-}
-
-type shownDecision struct {
-	Title          string
-	Reasons, Needs []string
-	Nothing        bool
-	Entries        []shownEntry
-}
-
-type shownEntry struct {
-	Line, Reason, Fault string
-	Diff                template.HTML
-}
-
-type attribute struct{ Name, Value string }
-
-type shownLetter struct {
-	ID, Type, Subject, Code string
-	Attributes              []attribute
+	// Whole tells that a list is of more than one object.
+	Whole        bool
+	Bad, Offline bool
+	Letters      []shownLetter
+	// Notes are what a replay found besides.
+	Notes []string
 }
 
 func newConsole(o *options, h history) (*console, error) {
 	c := &console{options: o, history: h, token: rand.Text()}
 	var err error
-	c.templates, err = template.New("").Funcs(template.FuncMap{"object": objectLink, "told": verdictOf}).ParseFS(assets, "console/pages.html")
+	c.templates, err = template.New("").Funcs(template.FuncMap{
+		"object": objectLink, "told": verdictOf, "count": count,
+		"day":   func(t time.Time) string { return t.Local().Format(time.DateOnly) },
+		"clock": func(t time.Time) string { return t.Local().Format(time.TimeOnly) },
+		"zone":  func() string { return time.Now().Local().Format("MST") },
+	}).ParseFS(assets, "console/pages.html")
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the console's pages: %w", err)
 	}
 	return c, nil
+}
+
+// count is "1 read", "2 reads".
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 func objectLink(h record.Header) string {
@@ -136,7 +135,7 @@ func guard(next http.Handler) http.Handler {
 }
 
 func (c *console) render(w http.ResponseWriter, name string, p page) {
-	p.Token = c.token
+	p.Token, p.Offline = c.token, c.offline
 	var out bytes.Buffer
 	if err := c.templates.ExecuteTemplate(&out, name, p); err != nil {
 		http.Error(w, "cannot show the page", http.StatusInternalServerError)
@@ -190,8 +189,8 @@ func (c *console) objectPage(w http.ResponseWriter, r *http.Request) {
 		c.problem(w, http.StatusBadGateway, "The recordings cannot be listed", err)
 		return
 	}
-	title := f.Kind + " " + reconcile.Key{Namespace: f.Namespace, Name: f.Name}.String()
-	c.render(w, "object", page{Title: title, Headers: headers, Query: url.Values{"kind": {f.Kind}, "namespace": {f.Namespace}, "name": {f.Name}}.Encode()})
+	title := strings.TrimSpace(f.Kind + " " + reconcile.Key{Namespace: f.Namespace, Name: f.Name}.String())
+	c.render(w, "object", page{Title: cmp.Or(title, "All objects"), Whole: f.Name == "", Headers: headers, Query: url.Values{"kind": {f.Kind}, "namespace": {f.Namespace}, "name": {f.Name}}.Encode()})
 }
 
 // stream sends a row for each new reconcile.
@@ -249,12 +248,17 @@ func (c *console) replay(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the form is not of this console: load the page again", http.StatusForbidden)
 		return
 	}
+	live := r.PostFormValue("how") == "plan"
+	if live && c.offline {
+		http.Error(w, "this console replays offline only", http.StatusForbidden)
+		return
+	}
 	recording, err := c.history.recording(r.Context(), r.PathValue("id"), false)
 	if err != nil {
 		c.problem(w, http.StatusNotFound, "The recording cannot be read", err)
 		return
 	}
-	replayed, verdict, difference, err := c.play(r.Context(), recording, r.PostFormValue("how") == "plan")
+	replayed, told, difference, err := c.play(r.Context(), recording, live)
 	if err != nil {
 		p := recordingOf(recording)
 		p.Verdict, p.Bad = err.Error(), true
@@ -263,11 +267,12 @@ func (c *console) replay(w http.ResponseWriter, r *http.Request) {
 	}
 	p := recordingOf(replayed)
 	p.Recording.Header.ID = recording.Header.ID
-	p.Verdict, p.Bad, p.Difference = verdict, difference != "", diffHTML(difference)
+	p.Verdict, p.Notes, p.Difference = told[0], told[1:], diffHTML(difference)
+	p.Bad = difference != "" || len(p.Notes) > 0
 	c.render(w, "recording", p)
 }
 
-func (c *console) play(ctx context.Context, recording *record.Recording, live bool) (replayed *record.Recording, verdict, difference string, err error) {
+func (c *console) play(ctx context.Context, recording *record.Recording, live bool) (replayed *record.Recording, told []string, difference string, err error) {
 	c.playing.Lock()
 	defer c.playing.Unlock()
 	settings := recording.Header.Settings
@@ -276,106 +281,24 @@ func (c *console) play(ctx context.Context, recording *record.Recording, live bo
 	}
 	host, err := hostOf(recording.Header.Function, settings)
 	if err != nil {
-		return nil, "", "", err
+		return nil, nil, "", err
 	}
 	if live {
 		r := replayOptions{options: c.options, mode: string(reconcile.ModePlan)}
 		replayed, err = r.tryLive(ctx, host, recording)
-		return replayed, "This is what the live cluster asks for now. Nothing was written.", "", err
+		return replayed, []string{"This is what the live cluster asks for now. Nothing was written."}, "", err
 	}
 	out, err := host.Replay(ctx, recording)
 	if err != nil {
-		return nil, "", "", err
+		return nil, nil, "", err
 	}
 	if difference, err = differences(recording, out.Recording); err != nil {
-		return nil, "", "", err
+		return nil, nil, "", err
 	}
-	verdict = fmt.Sprintf("Replayed by version %s: the same as recorded, byte for byte. Nothing was asked of any cluster.", record.Version())
+	verdict := fmt.Sprintf("Replayed by version %s: the same as recorded, byte for byte. Nothing was asked of any cluster.", record.Version())
 	if difference != "" {
 		verdict = fmt.Sprintf("Replayed by version %s: not what version %s recorded. Nothing was asked of any cluster.", record.Version(), recording.Header.Version)
 	}
-	return out.Recording, verdict, difference, nil
-}
-
-func recordingOf(r *record.Recording) page {
-	p := page{Title: r.Header.Function + " of " + r.Header.Kind + " " + r.Header.Object(), Recording: r}
-	for i, d := range r.Decisions {
-		shown := shownDecision{
-			Title: fmt.Sprintf("Decision %d", i+1), Reasons: d.Reasons, Needs: d.Needs, Nothing: len(d.Stages) == 0 && len(d.Needs) == 0,
-		}
-		for _, stage := range d.Stages {
-			for _, e := range stage.Entries {
-				entry := shownEntry{Line: fmt.Sprintf("%s %s %s%s: %s", e.Verb, e.Resource, e.Name, where(e.Cluster), told(e.Result, r.Header.Mode)), Reason: e.Reason}
-				if e.Fault != nil {
-					entry.Fault = e.Fault.Error()
-				}
-				if e.Result != "unchanged" {
-					entry.Diff = diffHTML(entryDiff(r, e))
-				}
-				shown.Entries = append(shown.Entries, entry)
-			}
-		}
-		p.Decisions = append(p.Decisions, shown)
-	}
-	if r.Conclusion != nil && r.Conclusion.StatusResult != "" {
-		p.StatusTold, p.StatusDiff = told(r.Conclusion.StatusResult, r.Header.Mode), diffHTML(statusDiff(r))
-	}
-	return p
-}
-
-// diffHTML is a diff whose lines tell by more than colour what they are.
-func diffHTML(text string) template.HTML {
-	var body bytes.Buffer
-	indent(&body, "", text)
-	if body.Len() == 0 {
-		return ""
-	}
-	var out strings.Builder
-	out.WriteString("<pre tabindex=\"0\" aria-label=\"Difference\">")
-	for line := range strings.Lines(body.String()) {
-		line = strings.TrimSuffix(line, "\n")
-		tag, class := "span", " class=\"same\""
-		switch {
-		case strings.HasPrefix(line, "+"):
-			tag, class = "ins", ""
-		case strings.HasPrefix(line, "-"):
-			tag, class = "del", ""
-		}
-		fmt.Fprintf(&out, "<%s%s>%s</%s>", tag, class, template.HTMLEscapeString(line), tag)
-	}
-	out.WriteString("</pre>")
-	return template.HTML(out.String()) //nolint:gosec // every line is escaped above
-}
-
-func (c *console) lettersPage(w http.ResponseWriter, r *http.Request) {
-	letters, err := c.history.letters(r.Context())
-	if err != nil {
-		c.problem(w, http.StatusBadGateway, "The dead letters cannot be listed", err)
-		return
-	}
-	p := page{Title: "Dead letters", Page: "letters"}
-	for i := len(letters) - 1; i >= 0 && len(p.Letters) < shown; i-- {
-		p.Letters = append(p.Letters, letterOf(letters[i]))
-	}
-	c.render(w, "letters", p)
-}
-
-// letterOf is a dead letter without its data, which nobody has looked at for secrets.
-func letterOf(l letter) shownLetter {
-	out := shownLetter{ID: l.ID, Type: l.Event.Type(), Subject: record.WithoutPasswords(l.Event.Subject())}
-	attributes := map[string]string{"id": l.Event.ID(), "source": l.Event.Source(), "data": fmt.Sprintf("%d bytes", len(l.Event.Data()))}
-	for name, value := range l.Event.Extensions() {
-		attributes[name] = fmt.Sprint(value)
-	}
-	out.Code = attributes["knativeerrorcode"]
-	// What a function answered may quote what it was sent.
-	delete(attributes, "knativeerrordata")
-	for _, name := range slices.Sorted(maps.Keys(attributes)) {
-		value := record.WithoutPasswords(attributes[name])
-		if record.SecretName(name) {
-			value = "[not shown]"
-		}
-		out.Attributes = append(out.Attributes, attribute{name, value})
-	}
-	return out
+	report := replayReport{Unknown: out.Unknown, Settings: out.Settings, Unmapped: out.Unmapped, Concerns: out.Concerns}
+	return out.Recording, append([]string{verdict}, report.notes()...), difference, nil
 }

@@ -69,6 +69,7 @@ The exit code is 0 if nothing would change, 2 if something would, 1 if that cann
 	}
 	cmd.Flags().StringSliceVarP(&p.files, "filename", "f", nil, "files with objects; - is standard input")
 	cmd.Flags().StringVar(&p.only, "function", "", "ask this function only")
+	completeFunction(cmd)
 	_ = cmd.MarkFlagFilename("filename", "yaml", "yml", "json")
 	return cmd
 }

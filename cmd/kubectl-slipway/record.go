@@ -36,8 +36,9 @@ func recordCommand(o *options) *cobra.Command {
 For one object (KIND/NAME) the annotation slipway.dev/record=true is set on it first, which
 makes every function record it, and taken away again at the end unless --keep is given. For a
 kind or a function, what the function's settings ask for is shown: with SLIPWAY_RECORD=all
-that is everything, with SLIPWAY_RECORD_NAMESPACES what lies in those namespaces, and
-SLIPWAY_RECORD_SAMPLE keeps a share of both. Recordings hold no secrets.`,
+that is everything, with SLIPWAY_RECORD_NAMESPACES what lies in those namespaces, with
+SLIPWAY_RECORD=namespaces what lies in a namespace that carries the annotation, and
+SLIPWAY_RECORD_SAMPLE keeps a share of all that. Recordings hold no secrets.`,
 		Example: `  # what happens to this Machine in the next minute?
   kubectl slipway record machine/web -n team-a --for 1m --save ./recordings
   # everything that one function does
@@ -48,6 +49,7 @@ SLIPWAY_RECORD_SAMPLE keeps a share of both. Recordings hold no secrets.`,
 	historyFlag(cmd, &r.from)
 	flags := cmd.Flags()
 	flags.StringVar(&r.function, "function", "", "reconciles of this function only")
+	completeFunction(cmd)
 	flags.BoolVarP(&r.all, "all-namespaces", "A", false, "of objects in all namespaces")
 	flags.StringVar(&r.dir, "save", "", "directory that each recording is written to")
 	flags.DurationVar(&r.duration, "for", 0, "end after this time; 0 goes on until Ctrl-C")
@@ -88,7 +90,7 @@ func (r *recordOptions) tap(ctx context.Context, args []string) error {
 		ctx, cancel = context.WithTimeout(ctx, r.duration)
 		defer cancel()
 	}
-	h, err := r.history(ctx, r.from)
+	h, err := r.history(r.from)
 	if err != nil {
 		return err
 	}

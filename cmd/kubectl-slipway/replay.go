@@ -36,6 +36,7 @@ type replayReport struct {
 	Unknown   []string          `json:"unknown,omitempty"`
 	Settings  []string          `json:"settings,omitempty"`
 	Unmapped  bool              `json:"unmapped,omitempty"`
+	Concerns  []string          `json:"concerns,omitempty"`
 	Changes   bool              `json:"changes"`
 	Result    record.Result     `json:"result"`
 	Decisions []record.Decision `json:"decisions,omitempty"`
@@ -169,7 +170,7 @@ func (r *replayOptions) find(ctx context.Context, argument string) (*record.Reco
 		}
 		return recording, err
 	}
-	h, err := r.history(ctx, r.from)
+	h, err := r.history(r.from)
 	if err != nil {
 		return nil, fmt.Errorf("cannot find recording %q: it is no file, and %w", argument, err)
 	}
@@ -212,12 +213,13 @@ func (r *replayOptions) one(ctx context.Context, recording *record.Recording) (r
 	}
 	report.Result, report.Decisions, report.Changes = replayed.Recording.Header.Result, replayed.Recording.Decisions, changes(replayed.Recording)
 	report.Unknown, report.Settings, report.Unmapped = replayed.Unknown, replayed.Settings, replayed.Unmapped
+	report.Concerns = replayed.Concerns
 	report.Same = true
 	if !r.live {
 		if report.Diff, err = differences(recording, replayed.Recording); err != nil {
 			return report, err
 		}
-		report.Same = report.Diff == "" && !report.Unmapped
+		report.Same = report.Diff == "" && !report.Unmapped && len(report.Concerns) == 0
 	}
 	if r.output == "" || r.output == "wide" {
 		show(r.out, replayed.Recording)
@@ -237,7 +239,7 @@ func (r *replayOptions) tryLive(ctx context.Context, host *reconcile.Host, recor
 	if err := host.Connect(config); err != nil {
 		return nil, err
 	}
-	key := reconcile.Key{Namespace: recording.Header.Namespace, Name: recording.Header.Name}
+	key := reconcile.Key{Namespace: recording.Header.Namespace, Name: recording.Header.Name, Part: recording.Header.Part}
 	return host.Try(ctx, key, reconcile.Mode(r.mode), nil, reconcile.Event(recording))
 }
 
@@ -252,15 +254,27 @@ func (r *replayOptions) compare(report replayReport) {
 		fmt.Fprintf(r.out, "\nNot what version %s recorded:\n", report.Recorded)
 		indent(r.out, "", report.Diff)
 	}
-	for _, question := range report.Unknown {
-		fmt.Fprintf(r.out, "the recording does not hold: %s\n", question)
+	for _, note := range report.notes() {
+		fmt.Fprintln(r.out, note)
 	}
-	if report.Unmapped {
-		fmt.Fprintln(r.out, "this version would not reconcile the object for that event")
+}
+
+// notes tell what a difference may come from.
+func (r replayReport) notes() []string {
+	var out []string
+	for _, question := range r.Unknown {
+		out = append(out, "the recording does not hold: "+question)
 	}
-	for _, name := range report.Settings {
-		fmt.Fprintf(r.out, "setting %s is not as it was recorded\n", name)
+	if r.Unmapped {
+		out = append(out, "this version would not reconcile the object for that event")
 	}
+	for _, line := range r.Concerns {
+		out = append(out, "the event concerns other objects than recorded: "+line)
+	}
+	for _, name := range r.Settings {
+		out = append(out, "setting "+name+" is not as it was recorded")
+	}
+	return out
 }
 
 // caseName is what a test case may be called.
@@ -302,7 +316,7 @@ func (r *replayOptions) keep(recording, replayed *record.Recording, report repla
 
 // deadLetters lists dead letters, or sends them again.
 func (r *replayOptions) deadLetters(ctx context.Context, ids []string) error {
-	h, err := r.history(ctx, r.from)
+	h, err := r.history(r.from)
 	if err != nil {
 		return err
 	}

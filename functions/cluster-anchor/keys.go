@@ -70,8 +70,9 @@ func (m mapper) ofConfigMap(ctx context.Context, r *read.Reader, e event.Event) 
 
 func (m mapper) all(ctx context.Context, r *read.Reader) ([]reconcile.Key, error) {
 	var keys []reconcile.Key
-	err := r.Within(ctx, cluster.Management, dockyards.Clusters, "", func(obj *unstructured.Unstructured) {
+	err := r.Within(ctx, cluster.Management, dockyards.Clusters, "", func(obj *unstructured.Unstructured) bool {
 		keys = append(keys, reconcile.Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		return true
 	})
 	return keys, err
 }

@@ -160,10 +160,12 @@ func (m mapper) ofConfigMap(ctx context.Context, r *read.Reader, e event.Event) 
 // join adds the Machines of a namespace, or of all, that an event concerns.
 func (m mapper) join(ctx context.Context, r *read.Reader, keys []reconcile.Key, namespace string, concerned func(*unstructured.Unstructured) bool) ([]reconcile.Key, error) {
 	var joined []reconcile.Key
-	err := r.Within(ctx, "", kinds.Machines, namespace, func(machine *unstructured.Unstructured) {
-		if concerned(machine) {
-			joined = append(joined, reconcile.Key{Namespace: machine.GetNamespace(), Name: machine.GetName()})
+	err := r.Within(ctx, "", kinds.Machines, namespace, func(machine *unstructured.Unstructured) bool {
+		if !concerned(machine) {
+			return false
 		}
+		joined = append(joined, reconcile.Key{Namespace: machine.GetNamespace(), Name: machine.GetName()})
+		return true
 	})
 	slices.SortFunc(joined, func(a, b reconcile.Key) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))

@@ -41,10 +41,12 @@ func ofMachine(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.
 	if namesake != nil && decide.MachineName(namesake) == e.Name {
 		return keys, nil
 	}
-	err = r.Within(ctx, "", dockyards.Nodes, e.Namespace, func(node *unstructured.Unstructured) {
-		if decide.MachineName(node) == e.Name {
-			keys = append(keys, reconcile.Key{Namespace: e.Namespace, Name: node.GetName()})
+	err = r.Within(ctx, "", dockyards.Nodes, e.Namespace, func(node *unstructured.Unstructured) bool {
+		if decide.MachineName(node) != e.Name {
+			return false
 		}
+		keys = append(keys, reconcile.Key{Namespace: e.Namespace, Name: node.GetName()})
+		return true
 	})
 	return keys, err
 }

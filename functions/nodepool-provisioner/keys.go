@@ -114,10 +114,12 @@ func (m mapper) ofTemplate(ctx context.Context, r *read.Reader, e event.Event) (
 // one.
 func pools(ctx context.Context, r *read.Reader, namespace string, concerned func(*unstructured.Unstructured) bool) ([]reconcile.Key, error) {
 	var keys []reconcile.Key
-	err := r.Within(ctx, cluster.Management, dockyards.NodePools, namespace, func(pool *unstructured.Unstructured) {
-		if concerned == nil || concerned(pool) {
-			keys = append(keys, reconcile.Key{Namespace: pool.GetNamespace(), Name: pool.GetName()})
+	err := r.Within(ctx, cluster.Management, dockyards.NodePools, namespace, func(pool *unstructured.Unstructured) bool {
+		if concerned != nil && !concerned(pool) {
+			return false
 		}
+		keys = append(keys, reconcile.Key{Namespace: pool.GetNamespace(), Name: pool.GetName()})
+		return true
 	})
 	return keys, err
 }

@@ -62,6 +62,16 @@ func (o Overlay) onto(need plan.Need, answer plan.Answer, v *vault.Vault) plan.A
 	return answer
 }
 
+// covers tells whether an object is read as the overlay has it.
+func (o Overlay) covers(need plan.Need, live *unstructured.Unstructured) bool {
+	for _, obj := range o {
+		if o.is(need, obj) && obj.GetName() == live.GetName() && obj.GetNamespace() == live.GetNamespace() {
+			return true
+		}
+	}
+	return false
+}
+
 func (Overlay) is(need plan.Need, obj *unstructured.Unstructured) bool {
 	return need.Cluster == "" && need.Resource.Is(obj.GetAPIVersion(), obj.GetKind())
 }

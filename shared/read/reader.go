@@ -43,7 +43,7 @@ type Record struct {
 	Connection *plan.Connection
 	// Discovered is set when the question was in which version a resource is served.
 	Discovered *string
-	// Scanned tells a Scan from a list, Complete that it saw everything.
+	// Scanned tells a Scan or a look Within from a list, Complete that it saw everything.
 	Scanned, Complete bool
 }
 
@@ -314,37 +314,6 @@ func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
 		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 	})
 	return plan.Answer{Items: items}
-}
-
-// Each goes through all objects of a resource, a page at a time, so that they
-// need not all fit into memory, and remembers none of them. An object may come
-// twice. It reports whether the server serves the resource at all.
-func (r *Reader) Each(ctx context.Context, clusterName string, res kind.Resource, selector string, visit func(obj *unstructured.Unstructured)) (served bool, err error) {
-	return r.visit(ctx, plan.Need{Cluster: clusterName, Resource: res, Selector: selector}, visit)
-}
-
-// Within goes through the objects of a namespace, or of all if it is empty, as Each
-// does. A resource that is not served has none.
-func (r *Reader) Within(ctx context.Context, clusterName string, res kind.Resource, namespace string, visit func(obj *unstructured.Unstructured)) error {
-	_, err := r.visit(ctx, plan.Need{Cluster: clusterName, Resource: res, Namespace: namespace}, visit)
-	return err
-}
-
-func (r *Reader) visit(ctx context.Context, need plan.Need, visit func(obj *unstructured.Unstructured)) (served bool, err error) {
-	if r.tape != nil {
-		return false, missing("list", need)
-	}
-	served, err = r.pages(ctx, need, visitSize, func(page []unstructured.Unstructured, _ bool) {
-		for i := range page {
-			drop(need.Resource, &page[i])
-			r.vault.SealObject(need.Resource, &page[i])
-			visit(&page[i])
-		}
-	})
-	if err != nil {
-		return served, r.fault(err, "list", need)
-	}
-	return served, nil
 }
 
 // pages lists a resource page by page; first tells that a list begins, which

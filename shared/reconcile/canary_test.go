@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/slipway-dev/slipway/shared/event"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
@@ -79,15 +80,35 @@ users: [{name: u, user: {token: ` + canary + `}}]
 		return answer(http.StatusOK, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c", "namespace": "a", "uid": "c", "resourceVersion": "1"},
 			"data": {"proxy": "http://user:`+canary+`@proxy:3128", "note": "the password is `+canary+`"}}`)
 	}
-	return answer(http.StatusOK, `{"apiVersion": "demo.dev/v1", "kind": "Machine", "metadata": {"name": "m", "namespace": "a", "uid": "m", "resourceVersion": "1"},
-		"spec": {"userData": "#cloud-config\npassword: `+canary+`", "userDataBase64": "`+coded+`"}}`)
+	machine := `{"apiVersion": "demo.dev/v1", "kind": "Machine", "metadata": {"name": "m", "namespace": "a", "uid": "m", "resourceVersion": "1"},
+		"spec": {"userData": "#cloud-config\npassword: ` + canary + `", "userDataBase64": "` + coded + `"}}`
+	switch {
+	case strings.HasSuffix(req.URL.Path, "/machines"):
+		return answer(http.StatusOK, `{"apiVersion": "demo.dev/v1", "kind": "MachineList", "metadata": {}, "items": [`+machine+`]}`)
+	case strings.HasSuffix(req.URL.Path, "/secrets"):
+		return answer(http.StatusOK, `{"apiVersion": "v1", "kind": "SecretList", "metadata": {}, "items": [{"metadata": {"name": "s", "namespace": "a"}, "data": {"password": "`+coded+`"}}]}`)
+	}
+	return answer(http.StatusOK, machine)
+}
+
+// overhearing finds the object that an event concerns by objects full of secrets.
+func overhearing(ctx context.Context, r *read.Reader, e event.Event) ([]Key, error) {
+	var keys []Key
+	err := r.Within(ctx, "", machines, e.Namespace, func(obj *unstructured.Unstructured) bool {
+		keys = append(keys, Key{Namespace: obj.GetNamespace(), Name: obj.GetName()})
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	return keys, r.Within(ctx, "", kind.Secrets, e.Namespace, func(*unstructured.Unstructured) bool { return true })
 }
 
 // careless puts what it was given wherever it can.
 func careless(errorText string) Function[[]*unstructured.Unstructured] {
 	return Function[[]*unstructured.Unstructured]{
 		Spec: Spec{
-			Name: "careless", Reconciles: machines, Watches: []Watch{{Resource: machines}},
+			Name: "careless", Reconciles: machines, Watches: []Watch{{Resource: machines, Keys: overhearing}},
 			Env: []setting.EnvVar{{Name: "CARELESS_TOKEN"}, {Name: "CARELESS_PROXY"}},
 		},
 		Gather: func(ctx context.Context, r *read.Reader, root *unstructured.Unstructured) ([]*unstructured.Unstructured, error) {
@@ -161,6 +182,9 @@ func TestASecretIsNowhereButWhereItBelongs(t *testing.T) {
 			r, err := record.Parse(text)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if len(r.Mapping) != 2 || len(r.Mapping[0].Items)+len(r.Mapping[1].Items) != 2 {
+				t.Errorf("of the mapping is kept %+v", r.Mapping)
 			}
 			replayed, err := New(careless(errorText), Options{Log: slog.New(slog.DiscardHandler)}).Replay(t.Context(), r)
 			if err != nil {

@@ -90,7 +90,7 @@ func (e *engine[In]) reconcile(ctx context.Context, key Key, log *slog.Logger) (
 			log.Error("reconcile panicked", "panic", v.Scrub(fmt.Sprint(cause)), "stack", string(debug.Stack()))
 			res = retry("the function failed, see its log")
 		}
-		res.reads, res.writes = len(r.reader.Records())-r.renders, r.writes
+		res.reads, res.writes = len(r.reader.Records())-r.renders+s.reads(), r.writes
 		duration := e.now().Sub(started)
 		e.metrics.Reconciled(ctx, string(res.class), res.reason, duration, res.reads)
 		r.report(ctx, res, duration)

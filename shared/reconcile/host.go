@@ -304,6 +304,9 @@ func (h *Host) handle(ctx context.Context, ce cloudevents.Event, log *slog.Logge
 	if len(keys) > maxFanOut {
 		return h.resync(ctx, event.Resync{Function: h.spec.Name}, log)
 	}
+	if w := eventBehind(ctx); w != nil {
+		w.keys = keys
+	}
 	log.Debug("event", "kind", e.Kind, "of", Key{Namespace: e.Namespace, Name: e.Name}.String(), "keys", len(keys))
 	done, class, message := h.all(ctx, keys, log)
 	if done < len(keys) {
@@ -356,7 +359,7 @@ func (h *Host) mapping(ctx context.Context, ask func(r *read.Reader) ([]Key, err
 	reader := read.New(h.clusters.View(), v)
 	keys, err := ask(reader)
 	if w := eventBehind(ctx); w != nil {
-		w.mapping, w.vault = append(w.mapping, reader.Everything()...), v
+		w.mapping = append(w.mapping, mapped{reader.Everything(), v})
 	}
 	return keys, err
 }

@@ -96,9 +96,10 @@ func (f finished) recording() *record.Recording {
 	}
 	if w := f.woken; w != nil && w.event != nil {
 		out.Event = eventOf(*w.event, f.spec, f.vault)
-		if w.vault != nil {
-			mapping := newCleaner(w.vault)
-			for _, r := range w.mapping {
+		out.Event.Concerns = names(w.keys)
+		for _, a := range w.mapping {
+			mapping := newCleaner(a.vault)
+			for _, r := range a.records {
 				out.Mapping = append(out.Mapping, mapping.read(r))
 			}
 		}
@@ -133,6 +134,16 @@ func (f finished) header(c cleaner) record.Header {
 	sum := sha256.Sum256([]byte(f.spec.Name + "|" + id + "|" + f.started.String()))
 	h.ID = f.started.UTC().Format("20060102T150405.000000Z") + "-" + f.spec.Name + "-" + hex.EncodeToString(sum[:4])
 	return h
+}
+
+// names are keys as a recording tells them, sorted.
+func names(keys []Key) []string {
+	var out []string
+	for _, key := range keys {
+		out = append(out, key.String())
+	}
+	slices.Sort(out)
+	return out
 }
 
 // trigger is what an event was about: "Machine team-a/web".

@@ -26,6 +26,9 @@ type Replayed struct {
 	Settings []string
 	// Unmapped says that the event no longer concerns the object.
 	Unmapped bool
+	// Concerns are the objects that the event concerns now ("+") and was found to concern
+	// when it was recorded ("-"), where these are not the same.
+	Concerns []string
 }
 
 // Replay plays a recording to the function: the same handler, with every answer from
@@ -52,7 +55,10 @@ func (h *Host) Replay(ctx context.Context, recording *record.Recording) (*Replay
 	w := &woken{}
 	if ce := Event(recording); ce != nil {
 		w.event = ce
-		out.Unmapped = !h.concerns(ctx, *ce, recording, key)
+		if keys, told := h.remap(ctx, *ce, recording); told {
+			out.Unmapped = !slices.Contains(keys, key)
+			out.Concerns = mapDiff(recording.Event.Concerns, names(keys))
+		}
 	}
 	f := finished{}
 	ctx = context.WithValue(ctx, wokenKey{}, w)
@@ -62,37 +68,64 @@ func (h *Host) Replay(ctx context.Context, recording *record.Recording) (*Replay
 	return out, nil
 }
 
-// concerns tells whether an event still leads to the object. What the recording of a
-// mapping does not hold is no reason to say no.
-func (h *Host) concerns(ctx context.Context, ce cloudevents.Event, recording *record.Recording, key Key) bool {
+// remap maps an event to objects anew, by what was read when it was recorded. told is
+// false where that does not tell.
+func (h *Host) remap(ctx context.Context, ce cloudevents.Event, recording *record.Recording) (keys []Key, told bool) {
 	e, err := event.Decode(ce)
 	if err != nil || e.Resync != nil {
-		return err == nil
+		return nil, err != nil
 	}
 	p := &player{recording: recording, reads: map[string][]record.Read{}}
 	p.load(recording.Mapping)
-	asked := func(*read.Reader) ([]Key, error) { return []Key{{Namespace: e.Namespace, Name: e.Name}}, nil }
-	known := false
-	if h.spec.Connected != nil && (e.Type == event.TypeConnected || e.Type == event.TypeDisconnected) {
-		known, asked = true, func(r *read.Reader) ([]Key, error) { return h.spec.Connected(ctx, r, e.Cluster) }
-		if keys, err := asked(read.Play(p, vault.Played())); err != nil || slices.Contains(keys, key) {
-			return true
+	ask := func(do func(r *read.Reader) ([]Key, error)) bool {
+		mapped, err := do(read.Play(p, vault.Played()))
+		for _, key := range mapped {
+			if !slices.Contains(keys, key) {
+				keys = append(keys, key)
+			}
 		}
+		return err == nil
+	}
+	if h.spec.Connected != nil && (e.Type == event.TypeConnected || e.Type == event.TypeDisconnected) {
+		told = ask(func(r *read.Reader) ([]Key, error) { return h.spec.Connected(ctx, r, e.Cluster) })
+		return keys, told
 	}
 	for _, watch := range h.spec.Watches {
 		if !watch.Resource.Is(e.APIVersion, e.Kind) {
 			continue
 		}
-		known = true
-		ask := asked
-		if watch.Keys != nil {
-			ask = func(r *read.Reader) ([]Key, error) { return watch.Keys(ctx, r, e) }
+		told = true
+		do := watch.Keys
+		if do == nil {
+			do = func(context.Context, *read.Reader, event.Event) ([]Key, error) {
+				return []Key{{Namespace: e.Namespace, Name: e.Name}}, nil
+			}
 		}
-		if keys, err := ask(read.Play(p, vault.Played())); err != nil || slices.Contains(keys, key) {
-			return true
+		if !ask(func(r *read.Reader) ([]Key, error) { return do(ctx, r, e) }) {
+			return nil, false
 		}
 	}
-	return !known
+	return keys, told
+}
+
+// mapDiff lists what only one of two sorted lists holds. A recording that does not say
+// what an event concerned is not compared.
+func mapDiff(recorded, now []string) []string {
+	if len(recorded) == 0 {
+		return nil
+	}
+	var out []string
+	for _, name := range now {
+		if !slices.Contains(recorded, name) {
+			out = append(out, "+ "+name)
+		}
+	}
+	for _, name := range recorded {
+		if !slices.Contains(now, name) {
+			out = append(out, "- "+name)
+		}
+	}
+	return out
 }
 
 // Event is the CloudEvent of a recording, with all of its attributes; nil for none.

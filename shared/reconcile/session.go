@@ -33,8 +33,10 @@ type session struct {
 	overlay read.Overlay
 	// result is where the end of the reconcile goes instead of the recorder.
 	result *finished
-	// wants tells whether the reconcile of an object is to be kept; nil: it is.
+	// wants tells whether the reconcile of an object is to be kept; nil: it is. extra is
+	// how many reads that took.
 	wants func(root *unstructured.Unstructured) bool
+	extra int
 
 	vault *vault.Vault
 	// wanted is what wants said; asked that it was.
@@ -74,10 +76,17 @@ func with(ctx context.Context, s *session) context.Context {
 	return context.WithValue(ctx, sessionKey{}, s)
 }
 
-// woken is the event behind a call, for its recordings.
+// woken is the event behind a call, for its recordings: what was asked to find the
+// objects that it concerns, and which they are.
 type woken struct {
 	event   *cloudevents.Event
-	mapping []read.Record
+	mapping []mapped
+	keys    []Key
+}
+
+// mapped are reads with the vault that holds what is secret in them.
+type mapped struct {
+	records []read.Record
 	vault   *vault.Vault
 }
 
@@ -105,13 +114,36 @@ func (e *engine[In]) session(ctx context.Context, key Key) *session {
 		id += "|" + w.event.ID()
 	}
 	policy := e.recorder.Policy
-	return &session{wants: func(root *unstructured.Unstructured) bool {
+	s := &session{}
+	s.wants = func(root *unstructured.Unstructured) bool {
 		annotation := ""
 		if root != nil {
 			annotation = root.GetAnnotations()[record.Annotation]
 		}
-		return policy.Wants(key.Namespace, annotation, id)
-	}}
+		return policy.Wants(key.Namespace, annotation, id, func() string {
+			s.extra++
+			return e.ofNamespace(ctx, key.Namespace)
+		})
+	}
+	return s
+}
+
+// ofNamespace is what a namespace says about recordings. One that cannot be read says
+// nothing: a recording is not worth a reconcile.
+func (e *engine[In]) ofNamespace(ctx context.Context, name string) string {
+	obj, err := read.New(e.clusters.View(), vault.New()).Get(ctx, cluster.Management, kind.Namespaces, "", name)
+	if err != nil || obj == nil {
+		return ""
+	}
+	return obj.GetAnnotations()[record.Annotation]
+}
+
+// reads is how many reads the session itself took.
+func (s *session) reads() int {
+	if s == nil {
+		return 0
+	}
+	return s.extra
 }
 
 func (s *session) newVault() *vault.Vault {

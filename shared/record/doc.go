@@ -20,9 +20,11 @@
 // Settings, for every function:
 //
 //	SLIPWAY_RECORD             annotated (default): objects with the annotation slipway.dev/record;
+//	                           namespaces: these, and what lies in a namespace with the annotation;
 //	                           all: every reconcile; off: none, whatever an object says
 //	SLIPWAY_RECORD_NAMESPACES  every reconcile in these namespaces, with commas between them
-//	SLIPWAY_RECORD_SAMPLE      how much of what the two above ask for is kept, from 0 to 1 (1)
+//	SLIPWAY_RECORD_SAMPLE      how much is kept of what is not asked for by an object's own
+//	                           annotation, from 0 to 1 (1)
 //	SLIPWAY_RECORD_DIR         keep recordings in this directory
 //	SLIPWAY_RECORD_KEEP        how many of each function the directory holds (500)
 //	SLIPWAY_RECORD_ARCHIVE     send recordings to this URL of an event-archive
@@ -30,5 +32,8 @@
 //
 // With neither a directory nor an archive nothing is recorded. The annotation
 // slipway.dev/record on an object is "true" (keep all of its reconciles) or "false"
-// (keep none).
+// (keep none). On a namespace it says the same of all objects in it, and an object's own
+// comes first; it counts only where SLIPWAY_RECORD says namespaces, for it costs each
+// reconcile a read of the Namespace and the right to it
+// (deploy/components/namespace-recording).
 package record

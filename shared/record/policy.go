@@ -10,14 +10,17 @@ import (
 	"strings"
 )
 
-// Annotation, on a reconciled object, says whether its reconciles are kept.
+// Annotation, on a reconciled object or on its namespace, says whether reconciles are
+// kept; the object's own comes first.
 const Annotation = "slipway.dev/record"
 
 // Which reconciles are kept.
 const (
 	modeOff       = "off"
 	modeAnnotated = "annotated"
-	modeAll       = "all"
+	// modeNamespaces looks for the annotation on the object's namespace too.
+	modeNamespaces = "namespaces"
+	modeAll        = "all"
 )
 
 const (
@@ -31,24 +34,36 @@ type Policy struct {
 	All, Off bool
 	// Namespaces are those of which every reconcile is kept.
 	Namespaces []string
-	// Sample is how much is kept of what All and Namespaces ask for: 1 is everything.
+	// Annotated says that the annotation of an object's namespace counts too. Reading it
+	// costs each reconcile a request.
+	Annotated bool
+	// Sample is how much is kept of what All, Namespaces and the annotation of a
+	// namespace ask for: 1 is everything.
 	Sample float64
 	// MaxBytes bounds one recording.
 	MaxBytes int
 }
 
 // Wants decides about one reconcile. The same event and object give the same
-// answer, in every copy of a function.
-func (p Policy) Wants(namespace, annotation, id string) bool {
+// answer, in every copy of a function. of is the annotation of the object's namespace,
+// which is asked for only if nothing nearer decides.
+func (p Policy) Wants(namespace, annotation, id string, of func() string) bool {
 	switch {
 	case p.Off || annotation == "false":
 		return false
 	case annotation == "true":
 		return true
-	case p.All || slices.Contains(p.Namespaces, namespace):
-		return share(id) < p.Sample
 	}
-	return false
+	asked := p.All || slices.Contains(p.Namespaces, namespace)
+	if p.Annotated && namespace != "" {
+		switch of() {
+		case "true":
+			asked = true
+		case "false":
+			asked = false
+		}
+	}
+	return asked && share(id) < p.Sample
 }
 
 // share maps a text to a number from 0 to below 1.
@@ -63,12 +78,14 @@ func ParsePolicy(lookup func(string) (string, bool)) (Policy, error) {
 	get := func(name string) string { value, _ := lookup(name); return strings.TrimSpace(value) }
 	switch mode := get("SLIPWAY_RECORD"); mode {
 	case "", modeAnnotated:
+	case modeNamespaces:
+		p.Annotated = true
 	case modeOff:
 		p.Off = true
 	case modeAll:
 		p.All = true
 	default:
-		return p, fmt.Errorf("environment variable SLIPWAY_RECORD is %q: use %s, %s or %s", mode, modeOff, modeAnnotated, modeAll)
+		return p, fmt.Errorf("environment variable SLIPWAY_RECORD is %q: use %s, %s, %s or %s", mode, modeOff, modeAnnotated, modeNamespaces, modeAll)
 	}
 	for name := range strings.SplitSeq(get("SLIPWAY_RECORD_NAMESPACES"), ",") {
 		if name = strings.TrimSpace(name); name != "" {

@@ -42,10 +42,37 @@ func TestThePolicySaysWhichReconcilesAreKept(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := p.Wants(c.namespace, c.annotation, "id"); got != c.want {
+			if got := p.Wants(c.namespace, c.annotation, "id", func() string { t.Error("the namespace is asked"); return "" }); got != c.want {
 				t.Errorf("%s: got %v", c.reason, got)
 			}
 		})
+	}
+}
+
+func TestANamespaceSaysSoForItsObjects(t *testing.T) {
+	for name, c := range map[string]struct {
+		reason               string
+		annotation, of, more string
+		want                 bool
+	}{
+		"Yes":           {"its objects are kept", "", "true", "", true},
+		"Silent":        {"nobody asks", "", "", "", false},
+		"ObjectRefuses": {"the object is nearer", "false", "true", "", false},
+		"ObjectAsks":    {"the object is nearer", "true", "false", "", true},
+		"Refuses":       {"the namespace is nearer than the list of the function", "", "false", "a", false},
+		"Listed":        {"the list still counts", "", "", "a", true},
+	} {
+		p, err := ParsePolicy(lookup(map[string]string{"SLIPWAY_RECORD": "namespaces", "SLIPWAY_RECORD_NAMESPACES": c.more}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Wants("a", c.annotation, "id", func() string { return c.of }); got != c.want {
+			t.Errorf("%s: %s: got %v", name, c.reason, got)
+		}
+	}
+	p, err := ParsePolicy(lookup(map[string]string{"SLIPWAY_RECORD": "namespaces", "SLIPWAY_RECORD_SAMPLE": "0"}))
+	if err != nil || p.Wants("a", "", "id", func() string { return "true" }) {
+		t.Errorf("what a namespace asks for is not sampled, %v", err)
 	}
 }
 
@@ -53,7 +80,7 @@ func TestASampleIsAboutAsLargeAsItShouldBe(t *testing.T) {
 	p := Policy{All: true, Sample: 0.25}
 	kept := 0
 	for i := range 4000 {
-		if p.Wants("a", "", fmt.Sprint(i)) {
+		if p.Wants("a", "", fmt.Sprint(i), nil) {
 			kept++
 		}
 	}

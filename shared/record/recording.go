@@ -93,6 +93,8 @@ type Event struct {
 	// that is no JSON, is left out; Size tells how long it was.
 	Body string `json:"body,omitempty"`
 	Size int    `json:"size,omitempty"`
+	// Concerns are the objects that the event was found to concern.
+	Concerns []string `json:"concerns,omitempty"`
 }
 
 // Read is a question and its answer.

@@ -35,10 +35,10 @@ const (
 
 func TestMain(m *testing.M) { os.Exit(kubetest.Main(m)) }
 
-// rendered is the overlay as it is installed.
-func rendered(t *testing.T, root string) []*unstructured.Unstructured {
+// rendered is an overlay as it is installed.
+func rendered(t *testing.T, root, overlay string) []*unstructured.Unstructured {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(root, filepath.FromSlash(build.DefaultBin), "kube"), "kubectl", "kustomize", filepath.Join(root, "deploy/overlays/authenticated"))
+	cmd := exec.CommandContext(t.Context(), filepath.Join(root, filepath.FromSlash(build.DefaultBin), "kube"), "kubectl", "kustomize", filepath.Join(root, "deploy/overlays", overlay))
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func begin(t *testing.T) *fixture {
 	}
 	var installed []*unstructured.Unstructured
 	var service *unstructured.Unstructured
-	for _, obj := range rendered(t, root) {
+	for _, obj := range rendered(t, root, "authenticated") {
 		switch obj.GetKind() {
 		case "Namespace", "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition":
 			installed = append(installed, obj)
@@ -123,14 +123,7 @@ func (f *fixture) run(program string, service *unstructured.Unstructured) {
 	if err := os.WriteFile(kubeconfig, config, 0o600); err != nil {
 		f.t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		f.t.Fatal(err)
-	}
+	address := free(f.t)
 	f.url = "http://" + address
 	ctx, stop := context.WithCancel(context.WithoutCancel(f.t.Context()))
 	cmd := exec.CommandContext(ctx, program) //nolint:gosec // a program of this repository
@@ -195,6 +188,17 @@ func (f *fixture) token(account, audience string) string {
 		f.t.Fatal(err)
 	}
 	return answer.Status.Token
+}
+
+// free is an address that nobody listens on.
+func free(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
 }
 
 func TestAFunctionTakesEventsOfItsOwnTriggerOnly(t *testing.T) {

@@ -151,7 +151,7 @@ func TestOverlaysDifferInWhatTheySay(t *testing.T) {
 			objs := p.render("deploy/overlays/" + overlay)
 			var functions, triggers []string
 			for _, obj := range objs {
-				if obj.GetKind() == "Service" && obj.GetName() != "event-archive" {
+				if obj.GetKind() == "Service" && strings.HasPrefix(obj.GetAPIVersion(), "serving.") && obj.GetName() != "event-archive" {
 					functions = append(functions, obj.GetName())
 				}
 				if obj.GetKind() == "Trigger" {

@@ -105,6 +105,9 @@ func play(t *testing.T, spec reconcile.Spec, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if replayed.Unmapped || len(replayed.Concerns) > 0 {
+		t.Errorf("the event concerns other objects than it did: %v", replayed.Concerns)
+	}
 	if string(want) == string(got) {
 		return
 	}

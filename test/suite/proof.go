@@ -85,6 +85,9 @@ func Proves(tb testing.TB, host *reconcile.Host, text []byte) {
 		tb.Errorf("recording %s cannot be replayed: %v", recording.Header.ID, err)
 		return
 	}
+	if replayed.Unmapped || len(replayed.Concerns) > 0 {
+		tb.Errorf("the event %s of %s concerns other objects when it is played again: %v", recording.Header.EventID, recording.Header.ID, replayed.Concerns)
+	}
 	want, err := recording.Verdict()
 	got, otherwise := replayed.Recording.Verdict()
 	if err = errors.Join(err, otherwise); err != nil {

@@ -254,6 +254,8 @@ func (s *Stack) localise(service *unstructured.Unstructured) {
 			switch variable["name"] {
 			case "ARCHIVE_DIR":
 				variable["value"] = filepath.Join(s.opts.Data, "event-archive")
+			case "ARCHIVE_READERS":
+				variable["value"] = "" // readers open the directory
 			case "SLIPWAY_RECORD_ARCHIVE":
 				// On one machine a directory is all that is needed.
 				variable["name"], variable["value"] = "SLIPWAY_RECORD_DIR", filepath.Join(s.opts.Data, RecordingsDir)
