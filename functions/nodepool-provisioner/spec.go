@@ -33,6 +33,8 @@ func Spec(settings Settings) reconcile.Spec {
 		Concurrency: concurrency,
 		// A write without an answer is said on the pool, like a refused one.
 		ConcludesOutages: true,
+		// 139 MiB were taken while 600 pools came at once, with nothing to limit it.
+		Memory: "256Mi",
 	}
 	for _, name := range used {
 		for _, v := range dockyards.Variables() {

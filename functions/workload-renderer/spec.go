@@ -37,6 +37,8 @@ func Spec(settings Settings) reconcile.Spec {
 		Settings:     dockyards.SettingsConfigMap,
 		Concurrency:  concurrency,
 		Memory:       memory,
+		// One render of a sample takes about 60 MiB beside what rests.
+		MemoryRequested: "96Mi",
 	}
 	for _, v := range dockyards.Variables() {
 		if slices.Contains(shared, v.Name) {
