@@ -99,8 +99,12 @@ deploy-%: func # One function (or slipway, the whole set), built by kn func
 	@test -n '$(REGISTRY)' || { echo "cannot deploy $*: set REGISTRY to where its image shall be pushed"; exit 1; }
 	GOFLAGS='-mod=mod -trimpath' GOWORK=off $(FUNC) deploy --path build/func/$* --builder=host --registry $(REGISTRY) -n $(NAMESPACE)
 
-logs-%: # What a function says, on a cluster
-	@$(KUBECTL) -n $(NAMESPACE) logs -f -l serving.knative.dev/service=$* -c user-container --tail=100 --max-log-requests=20
+logs-%: # What a function says, or source-adapter, on a cluster
+	@if $(KUBECTL) -n $(NAMESPACE) get deployment $* >/dev/null 2>&1; then \
+		$(KUBECTL) -n $(NAMESPACE) logs -f deployment/$* --all-containers --tail=100; \
+	elif [ -n "$$($(KUBECTL) -n $(NAMESPACE) get pods -l serving.knative.dev/service=$* -o name)" ]; then \
+		$(KUBECTL) -n $(NAMESPACE) logs -f -l serving.knative.dev/service=$* -c user-container --tail=100 --max-log-requests=20; \
+	else echo "$* is at zero, or not installed; kubectl slipway resync $* starts it"; fi
 
 .PHONY: stage
 stage: ## Lay every function out for kn func, in build/func
@@ -115,11 +119,13 @@ kind-setup: ## Make a kind cluster with Knative, in Docker or Podman (not run in
 	@deploy/kind-setup
 
 .PHONY: dev
-dev: ## Format, run the quick tests, start the local stack with what changed
-	@$(BIN)/gofumpt -w $$(git ls-files -m -o --exclude-standard '*.go')
+dev: formatter ## Format, run the quick tests, bring what changed into the local stack
+	@git ls-files -z -m -o --exclude-standard '*.go' | while IFS= read -r -d '' file; do [ ! -f "$$file" ] || printf '%s\0' "$$file"; done | xargs -0 -r $(BIN)/gofumpt -w
 	go vet . ./functions/... ./shared/... ./deploy/generate
 	go test . ./functions/... ./shared/... ./deploy/generate
-	@$(MAKE) --no-print-directory run
+	@if $(BIN)/kube kubectl --kubeconfig '$(or $(DATA),.local/default)/kubeconfig' --request-timeout 2s get --raw /readyz >/dev/null 2>&1; then \
+		go run ./deploy/local build --all && echo "a stack runs: each function takes its new program when it starts next; manifests want make run anew"; \
+	else $(MAKE) --no-print-directory run; fi
 
 .PHONY: func
 func: # kn func itself
@@ -164,3 +170,7 @@ fuzz: ## Fuzz all that reads untrusted input, one target after the other (FUZZTI
 screenshots: ## Pictures of every page of the console in build/screenshots (needs Chromium)
 	@mkdir -p build/screenshots
 	SLIPWAY_SCREENSHOTS=$(CURDIR)/build/screenshots go test -count=1 -run Console ./cmd/kubectl-slipway
+
+.PHONY: formatter
+formatter: # The pinned formatter
+	@.ci/tools format

@@ -84,6 +84,9 @@ func entries(watch reconcile.Watch) []any {
 		if watch.Selector != "" {
 			entry["selector"] = watch.Selector
 		}
+		if watch.Owner.Kind != "" {
+			entry["owner"] = watch.Owner.Kind + "." + watch.Owner.Group
+		}
 		out = append(out, entry)
 	}
 	return out

@@ -136,9 +136,16 @@ func parameterize(obj object) {
 // chartValues are the values with what each means.
 func chartValues(specs []reconcile.Spec) string {
 	var out strings.Builder
-	out.WriteString(chartDefaults)
+	usual := reconcile.Spec{}
+	out.WriteString(strings.NewReplacer("CPU", cpu, "REQUEST", usual.MemoryRequest(), "LIMIT", usual.MemoryLimit()).Replace(chartDefaults))
 	for _, spec := range specs {
-		fmt.Fprintf(&out, "  %s: {}\n", spec.Name)
+		// What it needs otherwise than most must not be lost to the value for all.
+		if spec.MemoryLimit() == usual.MemoryLimit() && spec.MemoryRequest() == usual.MemoryRequest() {
+			fmt.Fprintf(&out, "  %s: {}\n", spec.Name)
+			continue
+		}
+		fmt.Fprintf(&out, "  %s:\n    resources:\n      requests: {cpu: %s, memory: %s}\n      limits: {memory: %s}\n",
+			spec.Name, cpu, spec.MemoryRequest(), spec.MemoryLimit())
 	}
 	fmt.Fprintf(&out, "  %s:\n    resources:\n      requests: {cpu: 20m, memory: 64Mi}\n      limits: {memory: 256Mi}\n", adapterName)
 	return out.String()
@@ -159,8 +166,8 @@ maxReplicas: 5
 
 # At rest a function takes about 25 MiB, under load about 45.
 resources:
-  requests: {cpu: 20m, memory: 48Mi}
-  limits: {memory: 128Mi}
+  requests: {cpu: CPU, memory: REQUEST}
+  limits: {memory: LIMIT}
 
 # Where functions run. Knative Serving refuses these three unless its features
 # kubernetes.podspec-nodeselector, -tolerations and -affinity are enabled.

@@ -154,7 +154,7 @@ func trigger(name string, matches []any) object {
 func kinds(spec reconcile.Spec) []object {
 	byResource := map[string][]reconcile.Watch{}
 	for _, watch := range spec.Watches {
-		watch.Selector = "" // events do not tell labels
+		watch.Selector, watch.Owner = "", kind.Resource{} // events do not tell labels and owners
 		name := watch.Resource.String()
 		byResource[name] = append(byResource[name], watch)
 	}

@@ -98,9 +98,8 @@ func environment(spec reconcile.Spec) []any {
 	return env
 }
 
-// service is the function's Knative Service. At rest it takes about 25 MiB, under
-// load 45: what it asks for covers the load, what it may take leaves room for a
-// large page of a resync.
+// service is the function's Knative Service. What it asks for covers the load, what it
+// may take leaves room for a large page of a resync.
 func service(spec reconcile.Spec) object {
 	return object{
 		"apiVersion": "serving.knative.dev/v1", "kind": "Service",
@@ -116,17 +115,26 @@ func service(spec reconcile.Spec) object {
 			"spec": object{
 				"serviceAccountName": spec.Name, "containerConcurrency": spec.Concurrency, "timeoutSeconds": 30,
 				"containers": []any{object{
-					"image":          images + "functions/" + spec.Name + "/cmd",
-					"env":            environment(spec),
-					"ports":          []any{object{"containerPort": 8080}},
-					"readinessProbe": object{"httpGet": object{"path": "/health/readiness", "port": 8080}},
-					"resources": object{
-						"requests": object{"cpu": "20m", "memory": "48Mi"}, "limits": object{"memory": spec.MemoryLimit()},
-					},
+					"image":           images + "functions/" + spec.Name + "/cmd",
+					"env":             environment(spec),
+					"ports":           []any{object{"containerPort": 8080}},
+					"readinessProbe":  object{"httpGet": object{"path": "/health/readiness", "port": 8080}},
+					"resources":       resources(spec),
 					"securityContext": restricted(),
 				}},
 			},
 		}},
+	}
+}
+
+// cpu is what a function is sure of while it works; nothing limits it beyond.
+const cpu = "20m"
+
+// resources are what a function's container asks for and may take. What kn func reads
+// of them stands in functions/<name>/func.yaml, which a test compares with this.
+func resources(spec reconcile.Spec) object {
+	return object{
+		"requests": object{"cpu": cpu, "memory": spec.MemoryRequest()}, "limits": object{"memory": spec.MemoryLimit()},
 	}
 }
 

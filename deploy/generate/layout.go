@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/slipway-dev/slipway/shared/reconcile"
 )
 
@@ -49,7 +51,11 @@ func layout(files map[string][]byte, specs []reconcile.Spec) error {
 // rootService is the Service of the whole set. It has the settings of every
 // function, and room for all of them.
 func rootService(specs []reconcile.Spec) object {
-	whole := reconcile.Spec{Name: rootName}
+	whole := reconcile.Spec{
+		Name:            rootName,
+		Memory:          most(specs, reconcile.Spec.MemoryLimit),
+		MemoryRequested: most(specs, reconcile.Spec.MemoryRequest),
+	}
 	seen := map[string]bool{}
 	var env []any
 	for _, spec := range specs {
@@ -66,10 +72,18 @@ func rootService(specs []reconcile.Spec) object {
 	container := obj["spec"].(object)["template"].(object)["spec"].(object)["containers"].([]any)[0].(object)
 	container["image"] = images + "cmd/" + rootName
 	container["env"] = env
-	container["resources"] = object{
-		"requests": object{"cpu": "50m", "memory": "64Mi"}, "limits": object{"memory": "256Mi"},
-	}
 	return obj
+}
+
+// most is the largest of the amounts of memory that the functions name.
+func most(specs []reconcile.Spec, amount func(reconcile.Spec) string) string {
+	largest := resource.Quantity{}
+	for _, spec := range specs {
+		if one := resource.MustParse(amount(spec)); one.Cmp(largest) > 0 {
+			largest = one
+		}
+	}
+	return largest.String()
 }
 
 // rootTrigger hands the whole set every event that one of the functions is woken

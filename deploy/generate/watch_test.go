@@ -48,6 +48,11 @@ func TestFunctionsShareTheirWatches(t *testing.T) {
 			have:   []reconcile.Watch{maps("", "ns", "two", "one", "two"), maps("", "ns", "one")},
 			want:   []reconcile.Watch{through(maps("", "ns", "one", "two"))},
 		},
+		"Owner": {
+			reason: "an ApiServerSource heeds no owner but the one in control",
+			have:   []reconcile.Watch{{Resource: kind.ConfigMaps, Owner: kind.Secrets}, maps("a", "")},
+			want:   []reconcile.Watch{{Resource: kind.ConfigMaps, Owner: kind.Secrets, Adapter: true}, maps("a", "")},
+		},
 		"Adapter": {
 			reason: "a kind that needs the adapter needs it for everyone",
 			have:   []reconcile.Watch{maps("a", ""), through(maps("b", ""))},

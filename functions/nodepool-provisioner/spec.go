@@ -34,6 +34,8 @@ func Spec(settings Settings) reconcile.Spec {
 		Concurrency: concurrency,
 		// A write without an answer is said on the pool, like a refused one.
 		ConcludesOutages: true,
+		// 139 MiB were taken while 600 pools came at once, with nothing to limit it.
+		Memory: "256Mi",
 	}
 	spec.Env = append(setting.Docs(dockyards.Variables(), used...), setting.Docs(variables)...)
 	return spec

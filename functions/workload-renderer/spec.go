@@ -38,6 +38,8 @@ func Spec(settings Settings) reconcile.Spec {
 		Settings:     dockyards.SettingsConfigMap,
 		Concurrency:  concurrency,
 		Memory:       memory,
+		// One render of a sample takes about 60 MiB beside what rests.
+		MemoryRequested: "96Mi",
 	}
 	spec.Env = append(setting.Docs(dockyards.Variables(), shared...), setting.Docs(variables)...)
 	return spec

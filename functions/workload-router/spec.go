@@ -38,7 +38,8 @@ func Spec(settings Settings) reconcile.Spec {
 
 // watches: Gateway API and Cluster API may be absent or come in another version, so
 // the adapter watches them; and the one config map. Secrets are those that Cluster
-// API has labelled. Mirrors carry no label, as upstream's do not.
+// API has labelled. Mirrors carry no label, as upstream's do not, but Workloads own
+// them; that somebody else's Service frees its name is noticed by the resync.
 func watches(settings Settings) []reconcile.Watch {
 	m := mapper{settings: settings}
 	return []reconcile.Watch{
@@ -48,7 +49,7 @@ func watches(settings Settings) []reconcile.Watch {
 		{Resource: dockyards.Gateways, Adapter: true, Keys: m.ofGateway},
 		{Resource: kind.ConfigMaps, Adapter: true, Namespace: settings.ConfigMapNamespace, Names: []string{settings.ConfigMapName}, Keys: m.ofConfigMap},
 		{Resource: kind.Secrets, Selector: dockyards.LabelCAPIClusterName, Keys: m.ofSecret},
-		{Resource: dockyards.Services, Keys: m.child(dockyards.Services)},
+		{Resource: dockyards.Services, Adapter: true, Owner: dockyards.Workloads, Keys: m.child(dockyards.Services)},
 		{Resource: dockyards.HTTPRoutes, Adapter: true, Keys: m.child(dockyards.HTTPRoutes)},
 		{Resource: dockyards.TLSRoutes, Adapter: true, Keys: m.child(dockyards.TLSRoutes)},
 		{

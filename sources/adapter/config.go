@@ -64,6 +64,9 @@ type Resource struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Name limits the watch to the objects of one name.
 	Name string `json:"name,omitempty"`
+	// Owner limits the watch to objects that one of this kind owns, as Kind.group.
+	// One that loses its owner counts as never seen: it gives no event.
+	Owner string `json:"owner,omitempty"`
 	// Mode is Reference (the default: name only) or Resource (the whole object).
 	Mode string `json:"mode,omitempty"`
 }
@@ -176,6 +179,9 @@ func (r *Resource) complete() error {
 	}
 	if _, err := labels.Parse(r.Selector); err != nil {
 		return fmt.Errorf("cannot read selector %q: %w", r.Selector, err)
+	}
+	if kind, group, ok := strings.Cut(r.Owner, "."); r.Owner != "" && (!ok || kind == "" || group == "") {
+		return fmt.Errorf("owner %q is no kind: write it as Kind.group", r.Owner)
 	}
 	if strings.ContainsAny(r.Namespace+r.Name, "/,= ") {
 		return fmt.Errorf("namespace %q and name %q must be names of one object each", r.Namespace, r.Name)

@@ -124,7 +124,7 @@ func TestAListIsForItsVersionAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := narrow{client, "", nil}.Resource(services).List(t.Context(), metav1.ListOptions{ResourceVersion: "0", LabelSelector: "l", Limit: 500})
+	list, err := narrow{client, "", "", nil}.Resource(services).List(t.Context(), metav1.ListOptions{ResourceVersion: "0", LabelSelector: "l", Limit: 500})
 	if err != nil || len(list.Items) != 0 || list.GetContinue() != "" || list.GetResourceVersion() != "7" {
 		t.Errorf("%v %v", list, err)
 	}
@@ -144,7 +144,7 @@ func TestARemoteClusterPassesOffNothingAsSomethingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := resources{{Versions: []string{"v1"}, Resource: "services", Kind: "Service"}}.kinds()
-	watching, err := narrow{client, "", kinds}.Resource(services).Watch(t.Context(), metav1.ListOptions{})
+	watching, err := narrow{client, "", "", kinds}.Resource(services).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +155,31 @@ func TestARemoteClusterPassesOffNothingAsSomethingElse(t *testing.T) {
 		}
 	}
 	if want := "ADDED Service a, DELETED Service c"; strings.Join(got, ", ") != want {
+		t.Errorf("the events are %q, want %q", got, want)
+	}
+}
+
+func TestOfAKindThatOthersUseTooOnlyWhatIsOwnedIsSeen(t *testing.T) {
+	const events = `{"type":"ADDED","object":{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"n","name":"nobodys"}}}
+{"type":"ADDED","object":{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"n","name":"ours","ownerReferences":[{"apiVersion":"v1","kind":"Pod"},{"apiVersion":"dockyards.io/v1alpha4","kind":"Workload"}]}}}
+{"type":"MODIFIED","object":{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"n","name":"anothers","ownerReferences":[{"apiVersion":"example.com/v1","kind":"Workload"}]}}}
+{"type":"DELETED","object":{"apiVersion":"v1","kind":"Service","metadata":{"namespace":"n","name":"ours","ownerReferences":[{"apiVersion":"dockyards.io/v1alpha3","kind":"Workload"}]}}}
+`
+	client, err := dynamic.NewForConfig(&rest.Config{Host: serveAs(t, http.StatusOK, "", events, nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	watching, err := narrow{client, "", "Workload.dockyards.io", nil}.Resource(services).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for event := range watching.ResultChan() {
+		if object, ok := event.Object.(*unstructured.Unstructured); ok && len(got) < 5 {
+			got = append(got, string(event.Type)+" "+object.GetName())
+		}
+	}
+	if want := "ADDED ours, DELETED ours"; strings.Join(got, ", ") != want {
 		t.Errorf("the events are %q, want %q", got, want)
 	}
 }

@@ -2,6 +2,8 @@ package adapter
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,10 +21,11 @@ import (
 //
 // A receive adapter knows label selectors alone. With a name, only objects of that name
 // are watched, and so the API server sends nothing else, and rights can be limited to
-// the name.
+// the name. With an owner, what others own is dropped here: a stock receive adapter
+// heeds only the owner that controls an object, and what it drops it has decoded too.
 type narrow struct {
 	dynamic.Interface
-	name string
+	name, owner string
 	// kinds are what the objects of a resource are, whatever they say of themselves: a
 	// remote cluster must not pass off its objects as others. One that is not there is
 	// not looked at.
@@ -36,7 +39,7 @@ func (n narrow) Resource(resource schema.GroupVersionResource) dynamic.Namespace
 	if name := n.kinds[resource.GroupResource()]; name != "" {
 		kind = resource.GroupVersion().WithKind(name)
 	}
-	return narrowResource{NamespaceableResourceInterface: client, objects: narrowObjects{client, n.name, kind}}
+	return narrowResource{NamespaceableResourceInterface: client, objects: narrowObjects{client, n.name, n.owner, kind}}
 }
 
 type narrowResource struct {
@@ -63,8 +66,8 @@ func (r narrowResource) Watch(ctx context.Context, options metav1.ListOptions) (
 
 type narrowObjects struct {
 	dynamic.ResourceInterface
-	name string
-	kind schema.GroupVersionKind
+	name, owner string
+	kind        schema.GroupVersionKind
 }
 
 // List implements dynamic.ResourceInterface. It returns no object.
@@ -85,10 +88,28 @@ func (o narrowObjects) List(ctx context.Context, options metav1.ListOptions) (*u
 // Watch implements dynamic.ResourceInterface.
 func (o narrowObjects) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	events, err := o.ResourceInterface.Watch(ctx, o.narrow(options))
-	if err != nil || o.kind.Empty() {
-		return events, err
+	if err != nil {
+		return nil, err
 	}
-	return watch.Filter(events, o.genuine), nil
+	if o.owner != "" {
+		events = watch.Filter(events, o.owned)
+	}
+	if !o.kind.Empty() {
+		events = watch.Filter(events, o.genuine)
+	}
+	return events, nil
+}
+
+// owned drops an object that nobody of the wanted kind owns.
+func (o narrowObjects) owned(event watch.Event) (watch.Event, bool) {
+	object, ok := event.Object.(*unstructured.Unstructured)
+	if !ok || event.Type == watch.Bookmark || event.Type == watch.Error {
+		return event, true
+	}
+	return event, slices.ContainsFunc(object.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		group, _, _ := strings.Cut(ref.APIVersion, "/")
+		return ref.Kind+"."+group == o.owner
+	})
 }
 
 func (o narrowObjects) narrow(options metav1.ListOptions) metav1.ListOptions {

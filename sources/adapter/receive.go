@@ -65,6 +65,8 @@ type receiving struct {
 	env    Environment
 	// name limits it to the objects of one name; empty for all.
 	name string
+	// owner limits it to objects that one of this kind owns; empty for all.
+	owner string
 	// kinds are what the objects must be; nil leaves it to the cluster.
 	kinds map[schema.GroupResource]string
 	// pace holds back the events; nil does not.
@@ -119,7 +121,7 @@ func (r receiving) inject(ctx context.Context, client *http.Client) (context.Con
 	if dyn, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return nil, fmt.Errorf("cannot make a dynamic client for %s: %w", config.Host, err)
 	}
-	dyn = narrow{dyn, r.name, r.kinds}
+	dyn = narrow{dyn, r.name, r.owner, r.kinds}
 	ctx = context.WithValue(ctx, kubeclient.Key{}, kubernetes.Interface(kube))
 	ctx = context.WithValue(ctx, dynamicclient.Key{}, dyn)
 	ctx = context.WithValue(ctx, apiserver.Key{}, config.Host)

@@ -12,16 +12,16 @@ import (
 )
 
 // unit is what one receive adapter watches: one API group, in one mode, in all
-// namespaces or one, objects of any name or one. A group of its own each, since a
+// namespaces or one, objects of any name or one, of any owner or one kind of owner. A group of its own each, since a
 // missing group ends the adapter that names it.
 type unit struct {
-	group, mode, namespace, name string
+	group, mode, namespace, name, owner string
 }
 
 // compare puts units into an order.
 func (u unit) compare(other unit) int {
 	return cmp.Or(cmp.Compare(u.group, other.group), cmp.Compare(u.mode, other.mode),
-		cmp.Compare(u.namespace, other.namespace), cmp.Compare(u.name, other.name))
+		cmp.Compare(u.namespace, other.namespace), cmp.Compare(u.name, other.name), cmp.Compare(u.owner, other.owner))
 }
 
 // discoverer is the part of a discovery client that is needed here.
@@ -45,7 +45,7 @@ func served(discovery discoverer, resources []Resource, group string) (map[unit]
 		if version == "" {
 			continue
 		}
-		key := unit{group: group, mode: resource.Mode, namespace: resource.Namespace, name: resource.Name}
+		key := unit{group: group, mode: resource.Mode, namespace: resource.Namespace, name: resource.Name, owner: resource.Owner}
 		units[key] = append(units[key], apiserver.ResourceWatch{
 			GVR:           schema.GroupVersionResource{Group: group, Version: version, Resource: resource.Resource},
 			LabelSelector: resource.Selector,

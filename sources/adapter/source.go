@@ -117,7 +117,7 @@ func (s *Source) follow(one session, resources resources, lost func()) (*followe
 			return err
 		}
 		return receiving{
-			config: one.cluster.Config, client: one.client, env: env, name: key.name, kinds: kinds, pace: one.pace,
+			config: one.cluster.Config, client: one.client, env: env, name: key.name, owner: key.owner, kinds: kinds, pace: one.pace,
 			log: log, watching: watching, again: lost,
 		}.run(ctx)
 	}

@@ -124,6 +124,12 @@ functions:
 			t.Errorf("it is not always on: %v", got)
 		}
 	})
+	t.Run("a function that needs more has more, whatever the value for all", func(t *testing.T) {
+		limits, _, _ := unstructured.NestedStringMap(container(find(set, "workload-renderer")), "resources", "limits")
+		if limits["memory"] != "1Gi" {
+			t.Errorf("workload-renderer may take %v", limits)
+		}
+	})
 	t.Run("a function's own value wins", func(t *testing.T) {
 		template := find(set, "node-capacity")
 		spec := template["spec"].(map[string]any)

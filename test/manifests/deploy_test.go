@@ -42,6 +42,10 @@ func TestDeployAndUndeploy(t *testing.T) {
 				t.Errorf("deploying twice made something:\n%s", out)
 			}
 
+			if said := p.must(nil, "make", "logs-node-capacity", "KUBECTL="+p.kubectl()); !strings.Contains(string(said), "node-capacity is at zero") {
+				t.Errorf("make logs does not say why there is nothing to see:\n%s", said)
+			}
+
 			p.freeClaims(objs)
 			p.keepsWhatIsInUse(objs)
 			p.must(nil, "deploy/undeploy")

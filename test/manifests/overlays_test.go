@@ -116,6 +116,7 @@ func (p *platform) references(objs []*unstructured.Unstructured) {
 			accounts[obj.GetName()] = true
 		}
 	}
+	p.tokens(objs)
 	for _, obj := range objs {
 		if obj.GetKind() == "Trigger" {
 			for _, path := range [][]string{{"spec", "subscriber", "ref"}, {"spec", "delivery", "deadLetterSink", "ref"}} {
@@ -127,6 +128,29 @@ func (p *platform) references(objs []*unstructured.Unstructured) {
 		}
 		if account := text(obj, "spec", "template", "spec", "serviceAccountName"); account != "" && !accounts[account] {
 			p.t.Errorf("%s runs as %q, which is not there", named(obj), account)
+		}
+	}
+}
+
+// tokens: whoever has rights has the token to use them with.
+func (p *platform) tokens(objs []*unstructured.Unstructured) {
+	p.t.Helper()
+	bound := map[string]bool{}
+	for _, obj := range objs {
+		if kind := obj.GetKind(); kind != "ClusterRoleBinding" && kind != "RoleBinding" {
+			continue
+		}
+		subjects, _, _ := unstructured.NestedSlice(obj.Object, "subjects")
+		for _, s := range subjects {
+			if name, ok := s.(map[string]any)["name"].(string); ok {
+				bound[name] = true
+			}
+		}
+	}
+	for _, obj := range objs {
+		mounted, set, _ := unstructured.NestedBool(obj.Object, "spec", "template", "spec", "automountServiceAccountToken")
+		if set && !mounted && bound[text(obj, "spec", "template", "spec", "serviceAccountName")] {
+			p.t.Errorf("%s has rights and no token to use them with", named(obj))
 		}
 	}
 }
@@ -217,6 +241,24 @@ func TestOverlaysDifferInWhatTheySay(t *testing.T) {
 		// The adapter, the whole set and each function send by themselves.
 		if want := sources + 2 + len(all); len(from) != want {
 			t.Errorf("%d senders are let in, want %d", len(from), want)
+		}
+	})
+	t.Run("observe lets no function write", func(t *testing.T) {
+		objs := p.render("deploy/overlays/observe")
+		for _, name := range all {
+			content, err := json.Marshal(find(objs, "Service", name).Object["spec"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(string(content), `{"name":"SLIPWAY_MODE","value":"observe"}`) {
+				t.Errorf("%s would write", name)
+			}
+		}
+	})
+	t.Run("validated has the webhook, and lets the API server reach it", func(t *testing.T) {
+		objs := p.render("deploy/overlays/validated")
+		if find(objs, "ValidatingWebhookConfiguration", "template-validator.slipway.dev") == nil || find(objs, "NetworkPolicy", "template-validator") == nil {
+			t.Error("there is no webhook, or nobody reaches it")
 		}
 	})
 	t.Run("what is left out is not there", func(t *testing.T) {

@@ -3,6 +3,7 @@ package suite
 import (
 	"context"
 	"net/http"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/slipway-dev/slipway/shared/event"
+	"github.com/slipway-dev/slipway/shared/kind"
 )
 
 // Source turns the changes of a world into events and delivers them, each on its
@@ -44,7 +46,7 @@ func (w *World) Source(c *Copy, cluster ...string) *Source {
 		watching.Go(func() {
 			for e := range stream.ResultChan() {
 				obj, ok := e.Object.(*unstructured.Unstructured)
-				if !ok || e.Type == watch.Bookmark || e.Type == watch.Error {
+				if !ok || e.Type == watch.Bookmark || e.Type == watch.Error || !owned(obj, declared.Owner) {
 					continue
 				}
 				what := map[watch.EventType]string{watch.Added: "add", watch.Modified: "update", watch.Deleted: "delete"}[e.Type]
@@ -73,4 +75,11 @@ func (w *World) Source(c *Copy, cluster ...string) *Source {
 	}}
 	w.TB.Cleanup(s.Stop)
 	return s
+}
+
+// owned tells whether one of the kind owns the object; of no kind, whoever does.
+func owned(obj *unstructured.Unstructured, by kind.Resource) bool {
+	return by.Kind == "" || slices.ContainsFunc(obj.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+		return by.Is(ref.APIVersion, ref.Kind)
+	})
 }
