@@ -17,6 +17,13 @@ CLUSTERS ?= 1
 WORKLOADS ?=
 RECORD ?=
 
+# Settings of `make bench` and `make chaos`.
+FUNCTION ?=
+BENCHFLAGS ?=
+SEED ?= 0
+DURATION ?= 60s
+OBJECTS ?= 300
+
 .PHONY: help
 help: ## Explain the targets
 	@echo "Slipway: KubeVirt platforms run by stateless functions on Knative."
@@ -34,6 +41,8 @@ help: ## Explain the targets
 	@echo "  make bench settings: CLUSTERS=3 (500 Machines over so many clusters in the local stack)"
 	@echo "                       SAMPLE=dockyards (200 Clusters with three NodePools each)"
 	@echo "                       WORKLOADS=100 (follow so many workload clusters of Cluster API)"
+	@echo "                       FUNCTION=NAME (one alone)   BENCH_OUTPUT=FILE (JSON)   BENCH_LARGE=1 (up to 5,000 objects)"
+	@echo "  make chaos settings: SEED=N (the same again)   DURATION=$(DURATION)   OBJECTS=$(OBJECTS)"
 	@echo "  make deploy settings: REGISTRY=$(if $(REGISTRY),$(REGISTRY),ghcr.io/you) (where images go)   OVERLAY=$(OVERLAY) (a folder of deploy/overlays)"
 	@echo "                       IMAGES=PREFIX TAG=TAG (use images that are there)   NAMESPACE=$(NAMESPACE) (of kn func)"
 	@echo "  make test  settings: TESTFLAGS='-run Name -v'   PKG=./shared/..."
@@ -73,7 +82,7 @@ check: tools ## Format, vet, lint, generated files, go mod tidy, licences, vulne
 .PHONY: bench
 bench: ## Measure start, memory, latency and throughput, each beside a baseline
 	@go run ./deploy/local build --all
-	$(if $(filter 1,$(CLUSTERS)),$(if $(WORKLOADS),,go run ./test/kube/withetcd --)) go run ./test/bench -clusters $(CLUSTERS) -sample $(SAMPLE) $(if $(WORKLOADS),-workloads $(WORKLOADS))
+	go run ./test/bench -clusters $(CLUSTERS) -sample $(SAMPLE) $(if $(WORKLOADS),-workloads $(WORKLOADS)) $(if $(FUNCTION),-function $(FUNCTION)) $(BENCHFLAGS)
 
 # Settings of what works on a real cluster: the one that kubectl is set to.
 export OVERLAY ?= development
@@ -174,3 +183,8 @@ screenshots: ## Pictures of every page of the console in build/screenshots (need
 .PHONY: formatter
 formatter: # The pinned formatter
 	@.ci/tools format
+
+.PHONY: chaos
+chaos: ## Kill API server, broker and functions at random, and compare with a calm run
+	@go run ./deploy/local build --all
+	go run ./test/chaos -seed $(SEED) -duration $(DURATION) -objects $(OBJECTS)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/slipway-dev/slipway/shared/decode"
 	"github.com/slipway-dev/slipway/shared/kind"
 )
 
@@ -81,7 +82,7 @@ func New(name, userAgent string, config *rest.Config) (*Client, error) {
 }
 
 func newClient(name string, config *rest.Config, httpClient *http.Client) (*Client, error) {
-	client, err := dynamic.NewForConfigAndClient(config, httpClient)
+	client, err := decode.Client(config, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to cluster %q: %w", name, err)
 	}

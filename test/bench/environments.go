@@ -14,13 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/slipway-dev/slipway/deploy/local/crds"
 	"github.com/slipway-dev/slipway/deploy/local/kube"
 	"github.com/slipway-dev/slipway/deploy/local/stack"
-	clusteranchor "github.com/slipway-dev/slipway/functions/cluster-anchor"
-	nodepoolprovisioner "github.com/slipway-dev/slipway/functions/nodepool-provisioner"
 	"github.com/slipway-dev/slipway/shared/dockyards"
-	"github.com/slipway-dev/slipway/shared/reconcile"
 )
 
 const (
@@ -30,11 +26,6 @@ const (
 	acme    = "acme"
 	pools   = 3
 )
-
-// gatewayOf names the sample's Gateway.
-var gatewayOf = map[string]string{
-	"GATEWAY_NAME": "public", "GATEWAY_NAMESPACE": "dockyards-system", "DATA_VOLUME_STORAGE_CLASS_NAME": "standard",
-}
 
 // common is what all environments of the sample share; the rest is environment's.
 func common(root string) ([]*unstructured.Unstructured, error) {
@@ -136,50 +127,6 @@ func environments(root string, count int) *load {
 	}
 }
 
-// environmentSubject is a Cluster with its pools, and the two functions that make what
-// machines boot from.
-func environmentSubject(options reconcile.Options) *subject {
-	settings, err := dockyards.ParseSettings(lookup)
-	if err != nil {
-		panic(err) // the settings above
-	}
-	sizes, err := nodepoolprovisioner.ParseSettings(lookup)
-	if err != nil {
-		panic(err)
-	}
-	anchor := reconcile.New(clusteranchor.Declare(settings), options)
-	provisioner := reconcile.New(nodepoolprovisioner.Declare(sizes), options)
-	x := &subject{
-		definitions: []string{crds.ClusterAPI, crds.CAPK, crds.TalosBootstrap, crds.TalosControlPlane, crds.GatewayAPI, crds.KubeVirt, crds.CDI, crds.Multus},
-		own:         "api/dockyards/crds",
-	}
-	var at string
-	x.platform = func(root string) ([]*unstructured.Unstructured, error) {
-		at = root
-		return common(root)
-	}
-	x.prepare = func(ctx context.Context, c *kube.Cluster, name string) ([]string, error) {
-		return prepareEnvironment(ctx, c, at, name)
-	}
-	x.handle = func(ctx context.Context, name string) error {
-		if err := handle(ctx, anchor, added("dockyards.io/v1alpha3", "Cluster", acme, name)); err != nil {
-			return err
-		}
-		for _, pool := range []string{"control-plane", "worker", "further"} {
-			if err := handle(ctx, provisioner, added("dockyards.io/v1alpha3", "NodePool", acme, name+"-"+pool)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return x
-}
-
-func lookup(name string) (string, bool) {
-	value, ok := gatewayOf[name]
-	return value, ok
-}
-
 // imported is what a run of the whole installation has besides: an image, and the
 // Gateway's address.
 const imported = `
@@ -196,40 +143,7 @@ metadata: {name: talos, namespace: dockyards-public}
 spec: {source: {pvc: {name: talos-v1.12.1, namespace: dockyards-public}}}
 `
 
-// prepareEnvironment makes a Cluster with its pools, and returns their UIDs. With the
-// first come the statuses that all share.
-func prepareEnvironment(ctx context.Context, c *kube.Cluster, root, name string) ([]string, error) {
-	client, err := dynamic.NewForConfig(c.Config)
-	if err != nil {
-		return nil, err
-	}
-	if name == pattern {
-		if err := platformStatus(ctx, c, client, root); err != nil {
-			return nil, err
-		}
-	}
-	all, err := environment(root, name)
-	if err != nil {
-		return nil, err
-	}
-	if err := kube.Apply(ctx, c.Config, all...); err != nil {
-		return nil, err
-	}
-	if err := siblings(ctx, root, client, "cluster.yaml", name); err != nil {
-		return nil, err
-	}
-	var uids []string
-	for _, obj := range all {
-		gvk := obj.GroupVersionKind()
-		live, err := client.Resource(gvk.GroupVersion().WithResource(stack.ResourceOf(gvk.Group, gvk.Kind))).Namespace(acme).Get(ctx, obj.GetName(), metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		uids = append(uids, string(live.GetUID()))
-	}
-	return uids, nil
-}
-
+// platformStatus is what the platform says of itself.
 func platformStatus(ctx context.Context, c *kube.Cluster, client dynamic.Interface, root string) error {
 	objects, err := kube.Decode(strings.NewReader(imported))
 	if err != nil {
@@ -242,7 +156,7 @@ func platformStatus(ctx context.Context, c *kube.Cluster, client dynamic.Interfa
 		return err
 	}
 	status := []byte(`{"status": {"addresses": [{"type": "IPAddress", "value": "192.0.2.10"}]}}`)
-	_, err = client.Resource(dockyards.Gateways.GVR()).Namespace(gatewayOf["GATEWAY_NAMESPACE"]).
-		Patch(ctx, gatewayOf["GATEWAY_NAME"], types.MergePatchType, status, metav1.PatchOptions{}, "status")
+	_, err = client.Resource(dockyards.Gateways.GVR()).Namespace(settings["GATEWAY_NAMESPACE"]).
+		Patch(ctx, settings["GATEWAY_NAME"], types.MergePatchType, status, metav1.PatchOptions{}, "status")
 	return err
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -139,18 +138,14 @@ func (l *load) run(ctx context.Context, root string) (*loadReport, error) {
 }
 
 func (l *load) createAll(ctx context.Context, s *stack.Stack) error {
-	slots := make(chan struct{}, creators)
-	errs := make([]error, l.count)
-	var wait sync.WaitGroup
-	for i := range l.count {
-		slots <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = l.create(ctx, s, i)
-		})
+	return each(l.count, creators, func(i int) error { return l.create(ctx, s, i) })
+}
+
+func (r *loadReport) failed() error {
+	if len(r.Left) == 0 && r.DeadLetters == 0 && r.ResyncWrites == 0 {
+		return nil
 	}
-	wait.Wait()
-	return cmp.Or(errs...)
+	return fmt.Errorf("%d objects are not Ready, %d events were given up, and a resync wrote %d times", len(r.Left), r.DeadLetters, r.ResyncWrites)
 }
 
 // allReady waits until all subjects are Ready.

@@ -16,14 +16,27 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	cloudevents "github.com/cloudevents/sdk-go/v2"
 
 	"github.com/slipway-dev/slipway/deploy/local/build"
-	"github.com/slipway-dev/slipway/deploy/local/kube"
+	"github.com/slipway-dev/slipway/shared/serve"
 )
 
-// starts is how often the process is started.
-const starts = 20
+const (
+	// starts is how often the process is started.
+	starts = 10
+	// loaded is how many events a process gets before it is weighed again.
+	loaded = 50
+)
+
+// weighed is what a function's process costs. Times are milliseconds, sizes bytes.
+type weighed struct {
+	BinaryBytes    int64  `json:"binaryBytes"`
+	StartMs        spread `json:"startToReadyMs"`
+	FirstMs        spread `json:"startToFirstDecisionMs"`
+	ResidentIdle   int64  `json:"residentIdleBytes"`
+	ResidentLoaded int64  `json:"residentLoadedBytes"`
+}
 
 // served is a function's process as Knative would run it.
 type served struct {
@@ -31,52 +44,67 @@ type served struct {
 	url string
 }
 
-// process measures start and memory of the function's binary.
-func process(ctx context.Context, root string, r *report) error {
-	dir, err := os.MkdirTemp("", "slipway-bench-")
+// weigh measures start and memory of the function's binary, with objects that compare has
+// left, and some that are new.
+func (x *subject) weigh(ctx context.Context) (weighed, error) {
+	var r weighed
+	binary := filepath.Join(x.place.root, build.DefaultBin, x.Function)
+	info, err := os.Stat(binary)
 	if err != nil {
-		return err
+		return r, fmt.Errorf("cannot find the function's binary, run make build: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	c, err := machineSubject().cluster(ctx, root, dir)
-	if err != nil {
-		return err
-	}
-	defer c.Stop()
-	binary := filepath.Join(root, build.DefaultBin, r.Function)
-	var durations []time.Duration
-	for range starts {
-		p, took, err := launch(ctx, binary, c.Kubeconfig)
+	r.BinaryBytes = info.Size()
+	var ready, first []time.Duration
+	for i := range starts {
+		p, took, err := launch(ctx, binary, x.place.kube.Kubeconfig, x.limits()...)
 		if err != nil {
-			return err
+			return r, err
 		}
-		durations = append(durations, took)
-		if r.ResidentIdle, err = resident(p.cmd.Process.Pid); err != nil {
-			return err
+		ready = append(ready, took)
+		idle, err := resident(p.cmd.Process.Pid)
+		if err != nil {
+			return r, err
+		}
+		r.ResidentIdle = max(r.ResidentIdle, idle)
+		started := time.Now()
+		err = p.send(ctx, x.event(pattern))
+		first = append(first, took+time.Since(started))
+		if i == starts-1 && err == nil {
+			r.ResidentLoaded, err = x.load(ctx, p)
 		}
 		p.stop()
-	}
-	r.StartMs = spreadOf(durations)
-
-	p, _, err := launch(ctx, binary, c.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	defer p.stop()
-	machines := make([]*unstructured.Unstructured, objects)
-	for i := range machines {
-		machines[i] = machine(fmt.Sprintf("load-%04d", i))
-	}
-	if err := kube.Apply(ctx, c.Config, machines...); err != nil {
-		return err
-	}
-	for _, m := range machines {
-		if err := p.send(ctx, m.GetName()); err != nil {
-			return err
+		if err != nil {
+			return r, err
 		}
 	}
-	r.ResidentLoaded, err = resident(p.cmd.Process.Pid)
-	return err
+	r.StartMs, r.FirstMs = spreadOf(ready), spreadOf(first)
+	return r, nil
+}
+
+// load gives a process something to do and weighs it.
+func (x *subject) load(ctx context.Context, p *served) (int64, error) {
+	if err := each(loaded, parallel, func(i int) error {
+		name := pattern
+		if !x.Single {
+			name = fmt.Sprintf("load-%04d", i)
+			if _, err := x.prepare(ctx, name); err != nil {
+				return err
+			}
+		}
+		return p.send(ctx, x.event(name))
+	}); err != nil {
+		return 0, err
+	}
+	return resident(p.cmd.Process.Pid)
+}
+
+// limits are the settings of a process that is kept to what its container may take.
+func (x *subject) limits() []string {
+	env := []string{fmt.Sprintf("GOMEMLIMIT=%d", serve.MemoryTarget(x.host.Spec().MemoryLimit()))}
+	for name, value := range settings {
+		env = append(env, name+"="+value)
+	}
+	return env
 }
 
 // launch starts the process and waits until it says that it is ready.
@@ -125,27 +153,41 @@ func (p *served) stop() {
 	_ = p.cmd.Wait()
 }
 
-func (p *served) send(ctx context.Context, name string) error {
+// send sends an event, again while the function wants it again.
+func (p *served) send(ctx context.Context, ce cloudevents.Event) error {
+	for range maxRounds {
+		code, text, err := p.post(ctx, ce)
+		if err != nil {
+			return err
+		}
+		if code == http.StatusNoContent {
+			return nil
+		}
+		if code != http.StatusServiceUnavailable {
+			return fmt.Errorf("the function answered %d: %s", code, text)
+		}
+	}
+	return fmt.Errorf("the function could not take care of %s within %d events", ce.ID(), maxRounds)
+}
+
+func (p *served) post(ctx context.Context, ce cloudevents.Event) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, nil)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
-	for key, value := range map[string]string{
-		"Ce-Specversion": "1.0", "Ce-Id": name, "Ce-Source": "bench", "Ce-Type": "dev.knative.apiserver.ref.add",
-		"Ce-Apiversion": "vitistack.io/v1alpha1", "Ce-Kind": "Machine", "Ce-Namespace": "default", "Ce-Name": name,
-	} {
+	for key, value := range map[string]string{"Ce-Specversion": "1.0", "Ce-Id": ce.ID(), "Ce-Source": "bench", "Ce-Type": ce.Type()} {
 		req.Header.Set(key, value)
+	}
+	for key, value := range ce.Extensions() {
+		req.Header.Set("Ce-"+key, fmt.Sprint(value))
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return err
+		return 0, nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusNoContent {
-		text, _ := io.ReadAll(resp.Body)
-		return fmt.Errorf("the function answered %s: %s", resp.Status, text)
-	}
-	return nil
+	text, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, text, err
 }
 
 // resident reads the resident memory of a process, in bytes.

@@ -1,158 +1,35 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
+	"text/tabwriter"
 	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
-	"github.com/slipway-dev/slipway/deploy/local/build"
-	"github.com/slipway-dev/slipway/deploy/local/crds"
-	"github.com/slipway-dev/slipway/deploy/local/kube"
-	"github.com/slipway-dev/slipway/deploy/local/stages"
-	machinevm "github.com/slipway-dev/slipway/functions/machine-vm"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 )
 
 const (
-	// objects is how many objects each side creates; parallel how many at once.
-	objects  = 200
+	// parallel is how many are taken care of at once.
 	parallel = 10
+	// turn is how many one side does before the other has its turn: what else the
+	// machine does meets both.
+	turn = 20
 	// pattern is the name that the recorded requests carry.
 	pattern = "bench-0000"
 	// maxRounds is how many events an object may take until nothing is left to do.
 	maxRounds = 8
 )
-
-// request is one recorded request of the function.
-type request struct {
-	method, url, contentType string
-	body                     []byte
-}
-
-func (r request) isWrite() bool { return r.method != http.MethodGet }
-
-// recorder keeps the requests that go through it while it is on.
-type recorder struct {
-	next     http.RoundTripper
-	on       atomic.Bool
-	mu       sync.Mutex
-	requests []request
-}
-
-func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	if r.on.Load() {
-		var body []byte
-		if req.Body != nil {
-			var err error
-			if body, err = io.ReadAll(req.Body); err != nil {
-				return nil, err
-			}
-			req.Body = io.NopCloser(bytes.NewReader(body))
-		}
-		r.mu.Lock()
-		r.requests = append(r.requests, request{req.Method, req.URL.String(), req.Header.Get("Content-Type"), body})
-		r.mu.Unlock()
-	}
-	return r.next.RoundTrip(req)
-}
-
-func (r *recorder) take() []request {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	taken := r.requests
-	r.requests = nil
-	return taken
-}
-
-// subject is what the handler and a raw client do the same for.
-type subject struct {
-	// definitions are names of deploy/local/crds, own those of this repository.
-	definitions []string
-	own         string
-	// platform is there before everything.
-	platform func(root string) ([]*unstructured.Unstructured, error)
-	// prepare makes one of them, by its name, and returns what requests about it
-	// hold besides: UIDs.
-	prepare func(ctx context.Context, c *kube.Cluster, name string) (marks []string, err error)
-	// handle lets the functions take care of one, once.
-	handle func(ctx context.Context, name string) error
-
-	// pattern are the marks of the one that was recorded.
-	pattern []string
-}
-
-// cluster starts an API server that has the definitions and nothing that acts.
-func (x *subject) cluster(ctx context.Context, root, dir string) (*kube.Cluster, error) {
-	definitions, err := crds.Load(ctx, x.definitions...)
-	if err != nil {
-		return nil, err
-	}
-	own, err := kube.ReadFiles(filepath.Join(root, x.own))
-	if err != nil {
-		return nil, err
-	}
-	definitions = append(definitions, own...)
-	platform, err := x.platform(root)
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, definition := range definitions {
-		names = append(names, definition.GetName())
-	}
-	return kube.Start(ctx, kube.Options{
-		Binary: filepath.Join(root, build.DefaultBin, "kube"), Dir: dir,
-		Install: func(ctx context.Context, c *kube.Cluster) error {
-			if err := kube.Apply(ctx, c.Config, definitions...); err != nil {
-				return err
-			}
-			if err := kube.WaitEstablished(ctx, c.Config, names...); err != nil {
-				return err
-			}
-			return kube.Apply(ctx, c.Config, platform...)
-		},
-	})
-}
-
-func machine(name string) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "vitistack.io/v1alpha1", "kind": "Machine",
-		"metadata": map[string]any{"namespace": "default", "name": name}, "spec": map[string]any{"template": "small"},
-	}}
-}
-
-func changed(name string) cloudevents.Event {
-	return added("vitistack.io/v1alpha1", "Machine", "default", name)
-}
-
-func added(apiVersion, kindName, namespace, name string) cloudevents.Event {
-	ce := cloudevents.NewEvent()
-	ce.SetID(name)
-	ce.SetSource("bench")
-	ce.SetType("dev.knative.apiserver.ref.add")
-	for key, value := range map[string]string{"apiversion": apiVersion, "kind": kindName, "namespace": namespace, "name": name} {
-		ce.SetExtension(key, value)
-	}
-	return ce
-}
 
 // compared is how the handler did beside a raw client.
 type compared struct {
@@ -161,134 +38,114 @@ type compared struct {
 	WritesPerObject   int     `json:"writesPerObject"`
 	FixpointReads     int     `json:"fixpointReads"`
 	FixpointWrites    int     `json:"fixpointWrites"`
+	PerSecond         float64 `json:"objectsPerSecond"`
 	ThroughputRatio   float64 `json:"throughputRatio"`
 	WritesOnlyRatio   float64 `json:"throughputRatioToWritesAlone"`
 }
 
-// machineSubject is a Machine.
-func machineSubject() *subject {
-	return &subject{
-		definitions: []string{crds.KubeVirt, crds.CDI, crds.Multus}, own: "api/vitistack/crds",
-		platform: func(string) ([]*unstructured.Unstructured, error) { return stages.Objects() },
-		prepare: func(ctx context.Context, c *kube.Cluster, name string) ([]string, error) {
-			return nil, kube.Apply(ctx, c.Config, machine(name))
-		},
-	}
+// side is one of those that are compared.
+type side struct {
+	prefix string
+	do     func(ctx context.Context, name string, names *strings.Replacer) error
+	took   time.Duration
 }
 
-// throughput measures machine-vm.
-func throughput(ctx context.Context, root string, r *report) error {
-	settings, err := machinevm.ParseSettings(func(string) (string, bool) { return "", false })
-	if err != nil {
-		return err
-	}
-	r.compared, err = compare(ctx, root, func(options reconcile.Options) *subject {
-		host := reconcile.New(machinevm.Declare(settings), options)
-		x := machineSubject()
-		x.handle = func(ctx context.Context, name string) error { return handle(ctx, host, changed(name)) }
-		return x
-	})
-	return err
-}
-
-// compare lets handlers, driven directly, and a raw client do the same for as many
+// compare lets the handler, driven directly, and a raw client do the same for as many
 // objects, in turns.
-func compare(ctx context.Context, root string, start func(reconcile.Options) *subject) (compared, error) {
-	dir, err := os.MkdirTemp("", "slipway-bench-")
-	if err != nil {
-		return compared{}, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	c, err := start(reconcile.Options{Config: &rest.Config{}}).cluster(ctx, root, dir)
-	if err != nil {
-		return compared{}, err
-	}
-	defer c.Stop()
-
-	rec := &recorder{}
-	config := rest.CopyConfig(c.Config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { rec.next = next; return rec })
-	x := start(reconcile.Options{Config: config, Log: slog.New(slog.DiscardHandler)})
-	r := compared{Objects: objects}
-	all, rounds, err := x.record(ctx, c, rec, &r)
+func (x *subject) compare(ctx context.Context, count int) (compared, error) {
+	r := compared{Objects: count}
+	all, rounds, err := x.record(ctx, &r)
 	if err != nil {
 		return r, err
 	}
-	raw, err := rest.HTTPClientFor(c.Config)
+	raw, err := rest.HTTPClientFor(x.place.kube.Config)
 	if err != nil {
 		return r, err
 	}
-	ours, err := x.timed(ctx, c, "ours", func(ctx context.Context, name string, _ *strings.Replacer) error {
-		for range rounds {
-			if err := x.handle(ctx, name); err != nil {
-				return err
+	sides := []*side{
+		{prefix: "ours", do: func(ctx context.Context, name string, _ *strings.Replacer) error {
+			for range rounds {
+				if err := x.handle(ctx, name); err != nil {
+					return err
+				}
+			}
+			return nil
+		}},
+		{prefix: "same", do: func(ctx context.Context, _ string, names *strings.Replacer) error {
+			return replay(ctx, raw, all.requests, names)
+		}},
+		{prefix: "alone", do: func(ctx context.Context, _ string, names *strings.Replacer) error {
+			return replay(ctx, raw, all.writes(), names)
+		}},
+	}
+	for from := 0; from < count; from += turn {
+		for n := range sides {
+			s := sides[(n+from/turn)%len(sides)]
+			if err := x.turn(ctx, s, from, min(turn, count-from)); err != nil {
+				return r, err
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		return r, err
 	}
-	same, err := x.timed(ctx, c, "same", func(ctx context.Context, _ string, names *strings.Replacer) error {
-		return replay(ctx, raw, all.requests, names)
-	})
-	if err != nil {
-		return r, err
+	ours := sides[0].took.Seconds()
+	r.PerSecond = float64(count) / ours
+	r.ThroughputRatio = sides[1].took.Seconds() / ours
+	if r.WritesPerObject > 0 {
+		r.WritesOnlyRatio = sides[2].took.Seconds() / ours
 	}
-	alone, err := x.timed(ctx, c, "alone", func(ctx context.Context, _ string, names *strings.Replacer) error {
-		return replay(ctx, raw, all.writes(), names)
-	})
-	if err != nil {
-		return r, err
-	}
-	r.ThroughputRatio, r.WritesOnlyRatio = same.Seconds()/ours.Seconds(), alone.Seconds()/ours.Seconds()
 	return r, nil
 }
 
-// recording is what was asked of the server for one object.
-type recording struct{ requests []request }
-
-func (r recording) writes() []request {
-	return slices.DeleteFunc(slices.Clone(r.requests), func(req request) bool { return !req.isWrite() })
-}
-
 // record keeps the requests of one creation, for the raw client, until a round has
-// nothing to do, and counts the requests of that round.
-func (x *subject) record(ctx context.Context, c *kube.Cluster, rec *recorder, r *compared) (all recording, rounds int, err error) {
-	if x.pattern, err = x.prepare(ctx, c, pattern); err != nil {
+// nothing to do, and counts the requests of that round. Of what there is one alone, the
+// last round is what is done again and again.
+func (x *subject) record(ctx context.Context, r *compared) (all recording, rounds int, err error) {
+	if x.pattern, err = x.prepare(ctx, pattern); err != nil {
 		return all, 0, err
 	}
+	rec := x.place.proxy.recorder
+	rec.take()
 	rec.on.Store(true)
 	defer rec.on.Store(false)
+	var last recording
 	for rounds < maxRounds {
 		if err := x.handle(ctx, pattern); err != nil {
 			return all, rounds, err
 		}
-		round := recording{requests: rec.take()}
-		writes := len(round.writes())
-		r.FixpointReads, r.FixpointWrites = len(round.requests)-writes, writes
+		last = recording{requests: rec.take()}
+		writes := len(last.writes())
+		r.FixpointReads, r.FixpointWrites = len(last.requests)-writes, writes
 		if writes == 0 {
 			break
 		}
 		rounds++
-		all.requests = append(all.requests, round.requests...)
+		all.requests = append(all.requests, last.requests...)
+	}
+	r.RequestsPerObject, r.WritesPerObject = len(all.requests), len(all.writes())
+	if x.Single {
+		all, rounds = last, 1
 	}
 	for i := range all.requests {
 		if all.requests[i].body, err = unversioned(all.requests[i].body); err != nil {
 			return all, rounds, err
 		}
 	}
-	r.RequestsPerObject, r.WritesPerObject = len(all.requests), len(all.writes())
 	return all, rounds, nil
 }
 
-// timed makes objects, and then times what is done for each of them.
-func (x *subject) timed(ctx context.Context, c *kube.Cluster, prefix string, do func(ctx context.Context, name string, names *strings.Replacer) error) (time.Duration, error) {
-	names := make([]string, objects)
-	replacers := make([]*strings.Replacer, objects)
-	if err := each(objects, func(i int) error {
-		names[i] = fmt.Sprintf("%s-%04d", prefix, i)
-		marks, err := x.prepare(ctx, c, names[i])
+// turn prepares some objects for a side, and then times what it does for them.
+func (x *subject) turn(ctx context.Context, s *side, from, count int) error {
+	names := make([]string, count)
+	replacers := make([]*strings.Replacer, count)
+	atOnce := parallel
+	if x.Single {
+		// Calls for one object wait for each other.
+		atOnce = 1
+		for i := range names {
+			names[i], replacers[i] = pattern, strings.NewReplacer()
+		}
+	} else if err := each(count, parallel, func(i int) error {
+		names[i] = fmt.Sprintf("%s-%04d", s.prefix, from+i)
+		marks, err := x.prepare(ctx, names[i])
 		if err != nil {
 			return err
 		}
@@ -299,17 +156,20 @@ func (x *subject) timed(ctx context.Context, c *kube.Cluster, prefix string, do 
 		replacers[i] = strings.NewReplacer(pairs...)
 		return nil
 	}); err != nil {
-		return 0, err
+		return err
 	}
 	started := time.Now()
-	err := each(objects, func(i int) error { return do(ctx, names[i], replacers[i]) })
-	return time.Since(started), err
+	err := profiled(x.Function+"."+s.prefix, func() error {
+		return each(count, atOnce, func(i int) error { return s.do(ctx, names[i], replacers[i]) })
+	})
+	s.took += time.Since(started)
+	return err
 }
 
 // each does something for many, a few at once.
-func each(count int, do func(i int) error) error {
+func each(count, atOnce int, do func(i int) error) error {
 	errs := make([]error, count)
-	slots := make(chan struct{}, parallel)
+	slots := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup
 	for i := range count {
 		slots <- struct{}{}
@@ -331,43 +191,29 @@ func handle(ctx context.Context, host *reconcile.Host, ce cloudevents.Event) err
 	return nil
 }
 
-// unversioned leaves out of a patch what a raw client cannot know beforehand and
-// a patch need not carry.
-func unversioned(body []byte) ([]byte, error) {
-	var patch map[string]any
-	if len(body) == 0 {
-		return body, nil
+func added(apiVersion, kindName, namespace, name string) cloudevents.Event {
+	ce := cloudevents.NewEvent()
+	ce.SetID(name)
+	ce.SetSource("bench")
+	ce.SetType("dev.knative.apiserver.ref.add")
+	for key, value := range map[string]string{"apiversion": apiVersion, "kind": kindName, "namespace": namespace, "name": name} {
+		if value != "" {
+			ce.SetExtension(key, value)
+		}
 	}
-	if err := json.Unmarshal(body, &patch); err != nil {
-		return nil, err
-	}
-	if meta, ok := patch["metadata"].(map[string]any); ok {
-		delete(meta, "resourceVersion")
-	}
-	return json.Marshal(patch)
+	return ce
 }
 
-// replay makes recorded requests for another object.
-func replay(ctx context.Context, client *http.Client, requests []request, names *strings.Replacer) error {
-	for _, r := range requests {
-		req, err := http.NewRequestWithContext(ctx, r.method, names.Replace(r.url), strings.NewReader(names.Replace(string(r.body))))
-		if err != nil {
-			return err
-		}
-		req.Header.Set("Content-Type", r.contentType)
-		req.Header.Set("Accept", "application/json")
-		resp, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		answer, err := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if err != nil {
-			return err
-		}
-		if r.isWrite() && resp.StatusCode/100 != 2 {
-			return fmt.Errorf("the raw client's %s %s was answered %s: %.200s", r.method, req.URL.Path, resp.Status, answer)
-		}
+func (r compared) print(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	line := func(name, format string, args ...any) {
+		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
 	}
-	return nil
+	line("objects of each side", "%d", r.Objects)
+	line("requests of a creation", "%d, %d of them writes", r.RequestsPerObject, r.WritesPerObject)
+	line("requests when nothing changed", "%d reads, %d writes", r.FixpointReads, r.FixpointWrites)
+	line("objects a second", "%.1f", r.PerSecond)
+	line("throughput / raw client, same requests", "%.2f", r.ThroughputRatio)
+	line("throughput / raw client, writes alone", "%.2f", r.WritesOnlyRatio)
+	_ = w.Flush()
 }

@@ -71,12 +71,15 @@ type Cluster struct {
 	Config *rest.Config
 
 	binary string
+	opts   Options
 	pki    *pki
 	lock   *flock.Lock
 	server *apiServer
 	etcd   *Etcd
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// replaced is the process that is being killed on purpose.
+	replaced *process
 	manager  *process
 	stopping bool
 	failed   error
@@ -100,6 +103,7 @@ func Start(ctx context.Context, opts Options) (*Cluster, error) {
 		EtcdURL:    opts.EtcdURL,
 		Kubeconfig: filepath.Join(dir, "kubeconfig"),
 		binary:     opts.Binary,
+		opts:       opts,
 		lock:       lock,
 		done:       make(chan struct{}),
 	}
@@ -169,7 +173,7 @@ func (c *Cluster) observe(p *process) {
 		<-p.done
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.stopping || c.failed != nil {
+		if c.stopping || c.failed != nil || c.replaced == p {
 			return
 		}
 		c.failed = p.failure()

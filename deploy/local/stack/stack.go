@@ -83,6 +83,8 @@ type Stack struct {
 	printer   *Printer
 	processes []*process
 	drained   sync.WaitGroup
+	// installed are the manifests of the functions and what leads events to them.
+	installed []*unstructured.Unstructured
 }
 
 // Start builds what is missing and starts everything. On an error, what was
@@ -126,6 +128,7 @@ func (s *Stack) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.installed = manifests
 	if err := s.eventing(ctx, manifests); err != nil {
 		return err
 	}
@@ -267,6 +270,7 @@ func (s *Stack) localise(service *unstructured.Unstructured) {
 		for name, value := range s.settings(service.GetName()) {
 			env = append(env, map[string]any{"name": name, "value": value})
 		}
+		env = append(env, memory(container)...)
 		container["env"] = env
 	}
 	_ = unstructured.SetNestedSlice(service.Object, containers, "spec", "template", "spec", "containers")

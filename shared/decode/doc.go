@@ -1,0 +1,12 @@
+// Package decode reads the answers of API servers, which is most of what a function's
+// processor time goes into.
+//
+// The decoder of client-go's dynamic client goes over a list four times: for its kind,
+// for its items as raw text, for the list without them, and item by item, each time
+// with a check of the whole syntax first. This package goes over it once, and shares
+// the names of fields, which are the same in every object.
+//
+// What it reads is what client-go would read, to the type of each number. Whatever is
+// not certain to be so (odd numbers, text that is not UTF-8, too deep a nesting, no
+// kind, a Status) it leaves to client-go's decoder, errors included.
+package decode

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
+)
+
+// request is one recorded request of the function.
+type request struct {
+	method, url, contentType string
+	body                     []byte
+}
+
+// isWrite tells whether it changes something: a dry-run does not.
+func (r request) isWrite() bool {
+	return r.method != http.MethodGet && !strings.Contains(r.url, "dryRun=All")
+}
+
+// recorder keeps the requests that go through its transports while it is on.
+type recorder struct {
+	// host is what stands in the address of each.
+	host     *url.URL
+	on       atomic.Bool
+	mu       sync.Mutex
+	requests []request
+}
+
+// over is a transport that records.
+type over struct {
+	*recorder
+	next http.RoundTripper
+}
+
+func (o *over) RoundTrip(req *http.Request) (*http.Response, error) {
+	if !o.on.Load() {
+		return o.next.RoundTrip(req)
+	}
+	var body []byte
+	if req.Body != nil {
+		var err error
+		if body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	address := *req.URL
+	address.Scheme, address.Host = o.host.Scheme, o.host.Host
+	o.mu.Lock()
+	o.requests = append(o.requests, request{req.Method, address.String(), req.Header.Get("Content-Type"), body})
+	o.mu.Unlock()
+	return o.next.RoundTrip(req)
+}
+
+func (r *recorder) take() []request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	taken := r.requests
+	r.requests = nil
+	return taken
+}
+
+// proxy leads to the API server, for what is reached by a kubeconfig, and keeps what is
+// asked there.
+type proxy struct {
+	*recorder
+	server *httptest.Server
+	// recorded is the way to the API server itself, past the recorder.
+	recorded *rest.Config
+}
+
+func newProxy(config *rest.Config) (*proxy, error) {
+	host, err := url.Parse(config.Host)
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{recorder: &recorder{host: host}}
+	p.recorded = rest.CopyConfig(config)
+	p.recorded.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &over{recorder: p.recorder, next: next}
+	})
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	forward := httputil.NewSingleHostReverseProxy(host)
+	forward.Transport = &over{recorder: p.recorder, next: transport}
+	p.server = httptest.NewTLSServer(forward)
+	return p, nil
+}
+
+// kubeconfig leads to the proxy.
+func (p *proxy) kubeconfig() ([]byte, error) {
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: p.server.Certificate().Raw})
+	return clientcmd.Write(api.Config{
+		Clusters:       map[string]*api.Cluster{"c": {Server: p.server.URL, CertificateAuthorityData: ca}},
+		AuthInfos:      map[string]*api.AuthInfo{"u": {Token: "none"}},
+		Contexts:       map[string]*api.Context{"c": {Cluster: "c", AuthInfo: "u"}},
+		CurrentContext: "c",
+	})
+}
+
+// recording is what was asked of the server for one object.
+type recording struct{ requests []request }
+
+func (r recording) writes() []request {
+	return slices.DeleteFunc(slices.Clone(r.requests), func(req request) bool { return !req.isWrite() })
+}
+
+// unversioned leaves out of a patch what a raw client cannot know beforehand and a patch
+// need not carry.
+func unversioned(body []byte) ([]byte, error) {
+	var patch map[string]any
+	if len(body) == 0 {
+		return body, nil
+	}
+	if err := json.Unmarshal(body, &patch); err != nil {
+		return nil, err
+	}
+	if meta, ok := patch["metadata"].(map[string]any); ok {
+		delete(meta, "resourceVersion")
+		delete(meta, "uid")
+	}
+	return json.Marshal(patch)
+}
+
+// replay makes recorded requests for another object. That a Kubernetes Event of that
+// name is there already is as good.
+func replay(ctx context.Context, client *http.Client, requests []request, names *strings.Replacer) error {
+	for _, r := range requests {
+		req, err := http.NewRequestWithContext(ctx, r.method, names.Replace(r.url), strings.NewReader(names.Replace(string(r.body))))
+		if err != nil {
+			return err
+		}
+		req.Header.Set("Content-Type", r.contentType)
+		req.Header.Set("Accept", "application/json")
+		resp, err := client.Do(req)
+		if err != nil {
+			return err
+		}
+		answer, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil {
+			return err
+		}
+		event := resp.StatusCode == http.StatusConflict && strings.HasSuffix(req.URL.Path, "/events")
+		if r.isWrite() && resp.StatusCode/100 != 2 && !event {
+			return fmt.Errorf("the raw client's %s %s was answered %s: %.200s", r.method, req.URL.Path, resp.Status, answer)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/shared/kind"
+)
+
+// writing are the verbs that make a kind a function's work.
+var writing = []string{"create", "patch", "update", "delete"}
+
+// looked are the kinds that functions reconcile or write. Kubernetes Events tell of the
+// way, not of the end.
+func looked() []kind.Resource {
+	var all []kind.Resource
+	add := func(res kind.Resource) {
+		known := slices.ContainsFunc(all, func(other kind.Resource) bool { return other.Group == res.Group && other.Plural == res.Plural })
+		if !known && res.Plural != kind.Events.Plural {
+			all = append(all, res)
+		}
+	}
+	for _, spec := range slipway.Specs() {
+		add(spec.Reconciles)
+		for _, grant := range slices.Concat(spec.Grants, spec.TargetGrants) {
+			if grant.Subresource == "" && slices.ContainsFunc(grant.Verbs, func(verb string) bool { return slices.Contains(writing, verb) }) {
+				add(grant.Resource)
+			}
+		}
+	}
+	return all
+}
+
+// foreign are namespaces whose content is none of the functions' doing.
+var foreign = regexp.MustCompile(`^(kube-.*|knative-.*)$`)
+
+// everything are all objects of those kinds, by "Kind namespace/name".
+func everything(ctx context.Context, client dynamic.Interface) (map[string]*unstructured.Unstructured, error) {
+	all := map[string]*unstructured.Unstructured{}
+	for _, res := range looked() {
+		items, err := list(ctx, client, res)
+		if err != nil {
+			return nil, fmt.Errorf("cannot list %s: %w", res, err)
+		}
+		for i := range items {
+			obj := &items[i]
+			if !foreign.MatchString(obj.GetNamespace()) && obj.GetName() != "kube-root-ca.crt" {
+				all[strings.TrimSpace(obj.GetKind()+" "+obj.GetNamespace()+"/"+obj.GetName())] = obj
+			}
+		}
+	}
+	return all, nil
+}
+
+// list reads a kind in the first version that is served.
+func list(ctx context.Context, client dynamic.Interface, res kind.Resource) ([]unstructured.Unstructured, error) {
+	for _, version := range res.Versions {
+		gvr := res.GVR()
+		gvr.Version = version
+		items, err := client.Resource(gvr).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		return items.Items, nil
+	}
+	return nil, nil
+}
+
+func versions(objects map[string]*unstructured.Unstructured) map[string]string {
+	all := map[string]string{}
+	for key, obj := range objects {
+		all[key] = obj.GetResourceVersion()
+	}
+	return all
+}
+
+// What two worlds may differ in, and no more:
+//
+//   - uid, resourceVersion, generation, managedFields and times are given by the server;
+//     a UID that stands elsewhere becomes the name of what it belongs to, as long as that
+//     is there.
+//   - observedGeneration counts changes, of which a retry may make more: only whether it
+//     is the present one counts.
+//   - Addresses are given out by simulators, and by the server to Services, in order of
+//     arrival.
+//   - The ports of processes and API servers differ; so do certificates and tokens.
+var (
+	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	uids       = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	addresses  = regexp.MustCompile(`\b(10|127)\.\d+\.\d+\.\d+(:\d+)?\b`)
+	given      = []string{"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionGracePeriodSeconds", "selfLink"}
+)
+
+// normal are objects as text, without what may differ.
+func normal(objects map[string]*unstructured.Unstructured) map[string]string {
+	var pairs []string
+	for key, obj := range objects {
+		pairs = append(pairs, string(obj.GetUID()), "UID of "+key)
+	}
+	names := strings.NewReplacer(pairs...)
+	all := map[string]string{}
+	for key, obj := range objects {
+		plain := obj.DeepCopy()
+		for _, field := range given {
+			unstructured.RemoveNestedField(plain.Object, "metadata", field)
+		}
+		if obj.GetKind() == "Secret" {
+			delete(plain.Object, "data")
+		}
+		if obj.GetKind() == "Service" {
+			for _, field := range []string{"clusterIP", "clusterIPs"} {
+				unstructured.RemoveNestedField(plain.Object, "spec", field)
+			}
+			ports, _, _ := unstructured.NestedSlice(plain.Object, "spec", "ports")
+			for _, port := range ports {
+				if fields, ok := port.(map[string]any); ok {
+					delete(fields, "nodePort")
+				}
+			}
+			if ports != nil {
+				_ = unstructured.SetNestedSlice(plain.Object, ports, "spec", "ports")
+			}
+		}
+		value := each(plain.Object, obj.GetGeneration(), func(s string) string {
+			s = uids.ReplaceAllString(names.Replace(s), "UID")
+			return addresses.ReplaceAllString(timestamps.ReplaceAllString(s, "TIME"), "ADDRESS")
+		})
+		raw, err := yaml.Marshal(value)
+		if err != nil {
+			raw = []byte(err.Error())
+		}
+		all[key] = string(raw)
+	}
+	return all
+}
+
+// each is a value with every string in it changed, and generations that were observed
+// judged.
+func each(value any, generation int64, change func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		return change(v)
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for key, child := range v {
+			if n, ok := child.(int64); ok && key == "observedGeneration" {
+				out[key] = map[bool]string{true: "present", false: "old"}[n == generation]
+				continue
+			}
+			out[change(key)] = each(child, generation, change)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i, child := range v {
+			out[i] = each(child, generation, change)
+		}
+		return out
+	}
+	return value
+}
+
+// differing are the keys that one side has not, or otherwise.
+func differing(a, b map[string]string) []string {
+	keys := map[string]bool{}
+	for key := range maps.Keys(a) {
+		keys[key] = true
+	}
+	for key := range maps.Keys(b) {
+		keys[key] = true
+	}
+	maps.DeleteFunc(keys, func(key string, _ bool) bool {
+		left, inA := a[key]
+		right, inB := b[key]
+		return inA == inB && left == right
+	})
+	return slices.Sorted(maps.Keys(keys))
+}
+
+// shown is how many differences are shown in full.
+const shown = 12
+
+// compare says what two worlds differ in; that there is something is an error.
+func compare(out io.Writer, calm, stormy *world) error {
+	different := differing(calm.objects, stormy.objects)
+	for i, key := range different {
+		if i == shown {
+			_, _ = fmt.Fprintf(out, "and %d more: %s\n", len(different)-shown, strings.Join(different[shown:], ", "))
+			break
+		}
+		_, inCalm := calm.objects[key]
+		_, inStormy := stormy.objects[key]
+		switch {
+		case !inCalm:
+			_, _ = fmt.Fprintf(out, "%s is there only under faults:\n%s", key, stormy.objects[key])
+		case !inStormy:
+			_, _ = fmt.Fprintf(out, "%s is there only in peace\n", key)
+		default:
+			_, _ = fmt.Fprintf(out, "%s differs (-in peace +under faults):\n%s", key,
+				cmp.Diff(strings.Split(calm.objects[key], "\n"), strings.Split(stormy.objects[key], "\n")))
+		}
+	}
+	if len(different)+len(calm.late)+len(stormy.late) > 0 {
+		return fmt.Errorf("%d objects differ; a second resync changed %d in peace and %d under faults", len(different), len(calm.late), len(stormy.late))
+	}
+	_, _ = fmt.Fprintf(out, "both worlds are the same: %d objects\n", len(calm.objects))
+	return nil
+}
