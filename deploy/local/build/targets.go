@@ -86,8 +86,8 @@ func versionFlags(version string) []string {
 // Targets returns every target of the repository at root, by name: the known
 // ones and each function that has a command (functions/<name>/cmd).
 func Targets(root string) (map[string]Target, error) {
-	targets := make(map[string]Target, len(known))
-	for _, t := range known {
+	targets := make(map[string]Target, len(known)+len(cluster))
+	for _, t := range slices.Concat(known, cluster) {
 		targets[t.Name] = t
 	}
 	functions, err := Functions(root)

@@ -1,0 +1,185 @@
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slipway-dev/slipway/deploy/local/build"
+	"github.com/slipway-dev/slipway/test/cluster"
+	"github.com/slipway-dev/slipway/test/node"
+)
+
+const (
+	// asked is the variable that lets these tests run, required its value that lets them
+	// fail where they cannot.
+	asked    = "SLIPWAY_E2E"
+	required = "required"
+	patience = 4 * time.Minute
+	poll     = 50 * time.Millisecond
+)
+
+// fixture is the one cluster of all tests.
+type fixture struct {
+	*cluster.Cluster
+	t *testing.T
+}
+
+func (f *fixture) with(t *testing.T) *fixture { return &fixture{f.Cluster, t} }
+
+func begin(t *testing.T) *fixture {
+	t.Helper()
+	want := os.Getenv(asked)
+	if want == "" {
+		t.Skipf("a real cluster was not asked for: make e2e, or set %s", asked)
+	}
+	root, err := build.Root(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Probe(t.Context(), filepath.Dir(cluster.State(root))); err != nil {
+		if want == required {
+			t.Fatalf("local node: %v", err)
+		}
+		t.Skipf("local node skipped: %v", err)
+	}
+	c, err := cluster.Up(t.Context(), root, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	f := &fixture{c, t}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(c.Look(context.Background()), "\n", c.Tails())
+		}
+	})
+	return f
+}
+
+func (f *fixture) kubectl(args ...string) string {
+	f.t.Helper()
+	out, err := f.Kubectl(f.t.Context(), args...)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return strings.TrimSpace(out)
+}
+
+// apply applies a manifest that is given as text.
+func (f *fixture) apply(manifest string) {
+	f.t.Helper()
+	file := filepath.Join(f.t.TempDir(), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	f.kubectl("apply", "-f", file)
+}
+
+// eventually waits until check says nothing, and returns how long that took.
+func (f *fixture) eventually(what string, check func() string) time.Duration {
+	f.t.Helper()
+	began := time.Now()
+	ticker, deadline := time.NewTicker(poll), time.NewTimer(patience)
+	defer ticker.Stop()
+	defer deadline.Stop()
+	for {
+		problem := check()
+		if problem == "" {
+			return time.Since(began)
+		}
+		if died := f.Died(); len(died) > 0 {
+			f.t.Fatalf("waited for %s, but %v ended", what, died)
+		}
+		select {
+		case <-ticker.C:
+		case <-f.t.Context().Done():
+			f.t.Fatal(f.t.Context().Err())
+		case <-deadline.C:
+			f.t.Fatalf("waited in vain for %s: %s", what, problem)
+		}
+	}
+}
+
+// atZero waits until no function has a pod.
+func (f *fixture) atZero() time.Duration {
+	f.t.Helper()
+	return f.eventually("all functions at zero", func() string {
+		pods, err := f.Pods(f.t.Context())
+		if err != nil {
+			return err.Error()
+		}
+		return strings.Join(pods, " ")
+	})
+}
+
+const machineKind = "machines.vitistack.io"
+
+// notReady are the objects of a kind whose condition Ready is not True.
+func (f *fixture) notReady(kind string) string {
+	out, err := f.Kubectl(f.t.Context(), "get", kind, "-A", "-o",
+		`jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+	if err != nil {
+		return err.Error()
+	}
+	var waiting []string
+	for line := range strings.Lines(out) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasSuffix(line, "=True") {
+			waiting = append(waiting, line)
+		}
+	}
+	return strings.Join(waiting, " ")
+}
+
+// machinesReady waits until every Machine is Ready and has exactly one VirtualMachine.
+func (f *fixture) machinesReady() time.Duration {
+	f.t.Helper()
+	took := f.eventually("all Machines Ready", func() string { return f.notReady(machineKind) })
+	machines := strings.Fields(f.kubectl("get", machineKind, "-A", "-o", "name"))
+	virtual := strings.Fields(f.kubectl("get", "virtualmachines.kubevirt.io", "-A", "-o", "name"))
+	if len(machines) != len(virtual) {
+		f.t.Errorf("%d Machines have %d VirtualMachines: %v", len(machines), len(virtual), virtual)
+	}
+	return took
+}
+
+func machine(name string) string {
+	return fmt.Sprintf("apiVersion: vitistack.io/v1alpha1\nkind: Machine\nmetadata: {name: %s, namespace: default}\nspec: {template: small}\n---\n", name)
+}
+
+func machines(prefix string, n int) string {
+	var all bytes.Buffer
+	for i := range n {
+		_, _ = io.WriteString(&all, machine(fmt.Sprintf("%s-%02d", prefix, i)))
+	}
+	return all.String()
+}
+
+// nothingForbidden fails for every request that Slipway's own accounts were refused.
+func (f *fixture) nothingForbidden() {
+	f.t.Helper()
+	answers, err := f.Answers(time.Time{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if len(answers) == 0 {
+		f.t.Error("the audit log is empty: nobody did anything, or it shows nothing")
+	}
+	seen := map[string]bool{}
+	for _, a := range answers {
+		if text := a.String(); a.ResponseStatus.Code == 403 && !seen[text] {
+			seen[text] = true
+			f.t.Errorf("forbidden: %s", text)
+		}
+	}
+}
