@@ -17,10 +17,13 @@ CLUSTERS ?= 1
 WORKLOADS ?=
 RECORD ?=
 
-# Settings of `make bench` and `make chaos`.
+# Settings of `make bench`, `make chaos`, `make perturb` and `make fuzz`.
 FUNCTION ?=
 BENCHFLAGS ?=
-SEED ?= 0
+SEED ?=
+FUZZTIME ?= 30s
+TARGET ?=
+KEEP ?=
 DURATION ?= 60s
 OBJECTS ?= 300
 
@@ -43,6 +46,8 @@ help: ## Explain the targets
 	@echo "                       WORKLOADS=100 (follow so many workload clusters of Cluster API)"
 	@echo "                       FUNCTION=NAME (one alone)   BENCH_OUTPUT=FILE (JSON)   BENCH_LARGE=1 (up to 5,000 objects)"
 	@echo "  make chaos settings: SEED=N (the same again)   DURATION=$(DURATION)   OBJECTS=$(OBJECTS)"
+	@echo "  make perturb settings: SEED=N   FUNCTION=NAME (one alone)"
+	@echo "  make fuzz  settings: FUZZTIME=$(FUZZTIME) (of each target)   TARGET=REGEXP   KEEP=1"
 	@echo "  make deploy settings: REGISTRY=$(if $(REGISTRY),$(REGISTRY),ghcr.io/you) (where images go)   OVERLAY=$(OVERLAY) (a folder of deploy/overlays)"
 	@echo "                       IMAGES=PREFIX TAG=TAG (use images that are there)   NAMESPACE=$(NAMESPACE) (of kn func)"
 	@echo "  make test  settings: TESTFLAGS='-run Name -v'   PKG=./shared/..."
@@ -160,19 +165,12 @@ tools: # The pinned tools of `make check` and `make generate`
 clean: ## Remove what was built and left behind by local stacks
 	rm -rf .cache .local build
 
-# Settings of `make perturb` and `make fuzz`.
-SEED ?= 1
-FUNCTION ?=
-FUZZTIME ?= 30s
-TARGET ?=
-KEEP ?=
-
 .PHONY: perturb
-perturb: build-test ## Every function under every fault, at every call (SEED=1 FUNCTION=machine-vm)
-	go run ./test/kube/withetcd -- go test -count=1 -timeout 180m ./test/perturb -args -exhaustive -seed $(SEED) $(if $(FUNCTION),-only $(FUNCTION))
+perturb: build-test ## Every function under every fault, at every call
+	go run ./test/kube/withetcd -- go test -count=1 -timeout 180m ./test/perturb -args -exhaustive $(if $(SEED),-seed $(SEED)) $(if $(FUNCTION),-only $(FUNCTION))
 
 .PHONY: fuzz
-fuzz: ## Fuzz all that reads untrusted input, one target after the other (FUZZTIME=30s TARGET=regexp KEEP=1)
+fuzz: ## Fuzz all that reads untrusted input, one target after the other
 	go run ./test/fuzz -time $(FUZZTIME) -only '$(TARGET)' $(if $(KEEP),-keep)
 
 .PHONY: screenshots
@@ -187,4 +185,4 @@ formatter: # The pinned formatter
 .PHONY: chaos
 chaos: ## Kill API server, broker and functions at random, and compare with a calm run
 	@go run ./deploy/local build --all
-	go run ./test/chaos -seed $(SEED) -duration $(DURATION) -objects $(OBJECTS)
+	go run ./test/chaos $(if $(SEED),-seed $(SEED)) -duration $(DURATION) -objects $(OBJECTS)
