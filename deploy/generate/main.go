@@ -88,7 +88,9 @@ func render(root string, specs []reconcile.Spec) (map[string][]byte, error) {
 		return nil, err
 	}
 	files["README.md"] = readme
-	files["docs/assets.md"] = assets()
+	if files["docs/assets.md"], err = assets(root); err != nil {
+		return nil, err
+	}
 	return files, nil
 }
 

@@ -11,7 +11,9 @@
 // asset), of the definitions of their kinds (the assets that need them), of Nodes
 // (the assets that depend on hardware, if the node can change what is known of it),
 // and the resync. An event is only a key; its part (reconcile.Key) is the asset, so
-// that one changed object makes nothing else be rendered or tried (keys.go).
+// that one changed object makes nothing else be rendered or tried (keys.go). A write of
+// the function's own comes back as an event too: it costs one read in the process that
+// wrote (left.go), two in another.
 //
 // # What it does
 //
@@ -39,6 +41,7 @@
 //     function and however many copies of it run: the record is written first, under
 //     its version.
 //   - Throttled, paused, opted out, skipped or rejected is an answer of success.
+//   - What the API itself changes at every write (a webhook, say) is told, not fought.
 //   - What is not wanted any more loses label and ownership; only what the function
 //     itself made, of kinds where the catalog says so, is deleted.
 //   - What cannot be seen now (nodes, definitions, rules) changes nothing.

@@ -20,6 +20,8 @@ import (
 type gatherer struct {
 	settings decide.Settings
 	catalog  catalog.Catalog
+	// left is nil where nothing is written.
+	left *left
 }
 
 // whole is for everything.
@@ -32,6 +34,9 @@ func (g gatherer) part(ctx context.Context, r *read.Reader, root *unstructured.U
 	in := decide.Input{Settings: g.settings, Catalog: g.catalog, HCO: root, Part: part}
 	if !decide.Counts(root, g.settings) {
 		return in, nil
+	}
+	if g.left != nil {
+		g.left.begin(ctx, part)
 	}
 	namespace, name := decide.Memory(g.settings)
 	var err error

@@ -20,6 +20,7 @@ import (
 type mapper struct {
 	settings decide.Settings
 	catalog  catalog.Catalog
+	left     *left
 }
 
 // of is a part of the one baseline there is.
@@ -27,17 +28,31 @@ func (m mapper) of(part string) []reconcile.Key {
 	return []reconcile.Key{{Namespace: m.settings.HCONamespace, Name: decide.HCOName, Part: part}}
 }
 
-// ofHCO: the whole, for the one HyperConverged that counts.
-func (m mapper) ofHCO(_ context.Context, _ *read.Reader, e event.Event) ([]reconcile.Key, error) {
+// farOff is how far the mapper looks ahead for work that was put off: its clock need
+// not be that of the call.
+const farOff = 24 * time.Hour
+
+// ofHCO: the whole, for the one HyperConverged that counts, unless it is as it was left
+// or only its status has changed.
+func (m mapper) ofHCO(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
 	if e.Namespace != m.settings.HCONamespace || e.Name != decide.HCOName {
 		return nil, nil
+	}
+	live, err := r.Get(ctx, decide.Management, kinds.HyperConvergeds, e.Namespace, e.Name)
+	if err != nil || live == nil || m.left.as(catalog.HCO, live) {
+		return nil, err
+	}
+	state, err := m.state(ctx, r)
+	if err != nil || state.Quiet(live, time.Now().Add(farOff)) {
+		return nil, err
 	}
 	return m.of(decide.PartHCO), nil
 }
 
 // ofObject: the asset that the object belongs to, unless the object is as it was left.
-// Two reads tell that; so the function's own writes wake nobody, not even while the
-// call that made them is about to look at them again.
+// One read tells that of what this process has left, two of what another has; so the
+// function's own writes wake nobody, not even while the call that made them is about to
+// look at them again.
 func (m mapper) ofObject(res kind.Resource) func(context.Context, *read.Reader, event.Event) ([]reconcile.Key, error) {
 	return func(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
 		if res.String() == kinds.PrometheusRules.String() && e.Namespace == decide.RuleNamespace && e.Name == decide.RuleName {
@@ -56,7 +71,7 @@ func (m mapper) ofObject(res kind.Resource) func(context.Context, *read.Reader, 
 		}
 		asset := m.catalog.Assets[i]
 		live, err := r.Get(ctx, decide.Management, res, e.Namespace, e.Name)
-		if err != nil {
+		if err != nil || m.left.as(asset.Name, live) {
 			return nil, err
 		}
 		state, err := m.state(ctx, r)

@@ -20,9 +20,11 @@ const Name = "baseline-applier"
 const concurrency = 5
 
 // Spec declares the function.
-func Spec(settings Settings) reconcile.Spec {
+func Spec(settings Settings) reconcile.Spec { return specOf(settings, newLeft()) }
+
+func specOf(settings Settings, l *left) reconcile.Spec {
 	c := catalog.BuiltIn()
-	m := mapper{settings: settings.Settings, catalog: c}
+	m := mapper{settings: settings.Settings, catalog: c, left: l}
 	spec := reconcile.Spec{
 		Name:             Name,
 		Summary:          "keeps the platform below KubeVirt in its recommended state, as its users have patched it",

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	cloudevents "github.com/cloudevents/sdk-go/v2"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,13 +38,11 @@ func TestEveryAssetIsAcceptedAsItIs(t *testing.T) {
 	reads, wrote = f.Asked()
 	dryRuns := strings.Count(f.Metrics(), "dry-run")
 	t.Logf("a pass at the fixpoint: %d requests that write nothing, %v; %d kinds of dry-runs", len(reads), wrote, dryRuns)
-	var events []string
+	var events []cloudevents.Event
 	for _, a := range catalog.BuiltIn().Assets {
-		events = append(events, a.Name)
+		events = append(events, s.changed(a.Name))
 	}
-	for _, name := range events {
-		f.Rests(s.changed(name))
-	}
+	f.Rests(events...)
 	if diff := cmp.Diff(before, s.versions()); diff != "" {
 		t.Errorf("a second pass has written (-before +after):\n%s", diff)
 	}
@@ -75,74 +74,6 @@ func grep(text, part string) string {
 		}
 	}
 	return strings.Join(out, "\n")
-}
-
-func TestOneChangedObjectCostsItsOwnReadsOnly(t *testing.T) {
-	s := newScene(t, everything())
-	s.Create(hardware)
-	f := s.run()
-	f.Resync()
-	before := s.versions()
-	s.edit("admin", "psi-enable", `{"spec":{"kernelArguments":["psi=0"]}}`)
-	f.Asked()
-	f.Insist(s.changed("psi-enable"))
-	reads, wrote := f.Asked()
-	t.Logf("drift of one object: %d reads, %d writes: %s; %s", len(reads), len(wrote), strings.Join(reads, "; "), strings.Join(wrote, "; "))
-	for _, request := range append(reads, wrote...) {
-		for _, other := range []string{"swap", "kubeletconfigs", "metallb", "customresourcedefinitions", "nodes"} {
-			if strings.Contains(request, other) {
-				t.Errorf("another asset is looked at: %s", request)
-			}
-		}
-	}
-	if len(reads) > 14 {
-		t.Errorf("%d reads", len(reads))
-	}
-	if got := fmt.Sprint(s.value("psi-enable", "spec", "kernelArguments")); got != "[psi=1]" {
-		t.Errorf("the arguments are %s", got)
-	}
-	after := s.versions()
-	delete(before, "psi-enable")
-	delete(after, "psi-enable")
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("others were written (-before +after):\n%s", diff)
-	}
-	want := map[string]int{decide.ReasonAssetApplied: 2, decide.ReasonDriftDetected: 1, decide.ReasonDriftCorrected: 1}
-	if diff := cmp.Diff(want, s.told("psi-enable")); diff != "" {
-		t.Errorf("Events (-want +got):\n%s", diff)
-	}
-	// The event of the function's own write.
-	f.Asked()
-	f.Insist(s.changed("psi-enable"))
-	reads, wrote = f.Asked()
-	t.Logf("its own write: %d reads: %s", len(reads), strings.Join(reads, "; "))
-	if len(reads) > 2 || len(wrote) > 0 {
-		t.Errorf("the function's own write costs %v, %v", reads, wrote)
-	}
-}
-
-func TestAStatusOfTheHyperConvergedCostsNothing(t *testing.T) {
-	s := newScene(t, nil)
-	f := s.run()
-	f.Resync()
-	for i := range 3 {
-		s.Patch(hcos, decide.HCOName, fmt.Sprintf(`{status: {observed: %d}}`, i), "status")
-		f.Asked()
-		f.Insist(s.changed(catalog.HCO))
-		reads, wrote := f.Asked()
-		if i == 0 {
-			t.Logf("a status of the HyperConverged: %d reads: %s", len(reads), strings.Join(reads, "; "))
-		}
-		if len(reads) > 3 || len(wrote) > 0 {
-			t.Errorf("it costs %v, %v", reads, wrote)
-		}
-	}
-	// Another HyperConverged is nobody's business.
-	f.Asked()
-	f.Insist(suite.Changed("update", hcos.APIVersion(), hcos.Kind, "elsewhere", decide.HCOName))
-	if reads, _ := f.Asked(); len(reads) > 0 {
-		t.Errorf("it is read: %v", reads)
-	}
 }
 
 func TestTheHyperConvergedComesFirst(t *testing.T) {
@@ -288,37 +219,6 @@ func finalize(s *scene, name string) {
 	s.Apply(string(must(s.t)(namespace(name).MarshalJSON())))
 }
 
-func TestNodesThatChangeNothingCostTwoReads(t *testing.T) {
-	s := newScene(t, nil)
-	s.Create(`{apiVersion: v1, kind: Node, metadata: {name: plain}}`)
-	f := s.run()
-	f.Resync()
-	if s.live("usb-passthrough") != nil || s.live("pci-passthrough") != nil {
-		t.Fatal("there is no hardware for it")
-	}
-	event := func(what, name string) { f.Insist(suite.Changed(what, "v1", "Node", "", name)) }
-	f.Asked()
-	event("update", "plain")
-	if reads, wrote := f.Asked(); len(reads) > 2 || len(wrote) > 0 {
-		t.Errorf("a heartbeat costs %v, %v", reads, wrote)
-	}
-	s.Create(hardware)
-	event("add", "full")
-	for _, name := range []string{"usb-passthrough", "pci-passthrough", "vfio-assign", "numa-topology"} {
-		if s.live(name) == nil {
-			t.Errorf("%s did not follow: %v\n%s", name, s.outcomes(), f.Log)
-		}
-	}
-	s.Remove(kinds.Nodes, "full")
-	event("delete", "full")
-	if obj := s.must("usb-passthrough"); obj.GetLabels()[catalog.LabelManaged] != "" {
-		t.Error("the last node with the hardware is gone, and the object still carries the label")
-	}
-	if s.outcome("usb-passthrough") != decide.Inactive {
-		t.Errorf("it is %s", s.outcome("usb-passthrough"))
-	}
-}
-
 func TestOlderDeschedulersGetWhatTheyKnow(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -382,33 +282,3 @@ func TestOlderDeschedulersGetWhatTheyKnow(t *testing.T) {
 }
 
 func TestTheManifestGrantsWhatIsDeclared(t *testing.T) { suit.CheckManifest(t) }
-
-func TestARecordThatIsLostBeginsAnew(t *testing.T) {
-	s := newScene(t, nil)
-	f := s.run()
-	f.Resync()
-	before := s.versions()
-	s.Patch(kind.ConfigMaps, decide.StateName, `{data: {psi-enable: "{", _platform: "["}}`)
-	f.Resync()
-	if s.memory().Lost != "" || s.told("")[decide.ReasonStateLost] != 1 {
-		t.Errorf("it is lost (%s), or nobody was told: %v", s.memory().Lost, s.told(""))
-	}
-	s.Remove(kind.ConfigMaps, decide.StateName)
-	f.Resync()
-	if diff := cmp.Diff(before, s.versions()); diff != "" {
-		t.Errorf("objects were written because a record was lost (-before +after):\n%s", diff)
-	}
-	f.Rests()
-}
-
-func TestPlanModeWritesNothing(t *testing.T) {
-	s := newScene(t, map[string]string{"slipway.dev/mode": "plan"})
-	f := s.run()
-	f.Resync()
-	if w := writes(f); slices.ContainsFunc(w, func(request string) bool { return !strings.Contains(request, "dry-run") }) {
-		t.Errorf("it writes %v", w)
-	}
-	if s.live("psi-enable") != nil {
-		t.Error("something was made")
-	}
-}

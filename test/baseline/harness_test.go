@@ -116,6 +116,30 @@ func (s *scene) run(options ...suite.Option) *suite.Copy {
 	return suite.Run(s.World, baselineapplier.Declare(s.settings), append(options, clock)...)
 }
 
+// begin starts a copy that has looked after some assets: a whole pass takes long.
+func (s *scene) begin(names ...string) *suite.Copy {
+	s.t.Helper()
+	f := s.run()
+	for _, name := range names {
+		f.Insist(s.event("add", name))
+	}
+	return f
+}
+
+// stays wants events to write nothing, as [suite.Copy.Rests] does with a resync.
+func (s *scene) stays(f *suite.Copy, events ...cloudevents.Event) {
+	s.t.Helper()
+	f.Asked()
+	for range 3 {
+		for _, ce := range events {
+			f.Insist(ce)
+		}
+	}
+	if _, wrote := f.Asked(); len(wrote) > 0 {
+		s.t.Errorf("events that tell nothing new have written: %s", strings.Join(wrote, "; "))
+	}
+}
+
 // asset is one of the catalog.
 func asset(t testing.TB, name string) catalog.Asset {
 	t.Helper()

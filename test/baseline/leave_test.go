@@ -133,3 +133,36 @@ func TestMalformedExclusionsStopEverything(t *testing.T) {
 		t.Error("the rule excludes MetalLB and nothing else")
 	}
 }
+
+// TestTheBaselineCanBeStoppedOrNarrowed by the annotation that its successor has.
+func TestTheBaselineCanBeStoppedOrNarrowed(t *testing.T) {
+	s := newScene(t, map[string]string{decide.AnnotationAutopilot: "false"})
+	f := s.run()
+	f.Resync()
+	if s.live("psi-enable") != nil || s.must(catalog.HCO).GetLabels()[catalog.LabelManaged] != "" {
+		t.Error("it is stopped, and has written")
+	}
+	s.annotate(catalog.HCO, decide.AnnotationAutopilot, "psi-enable, node-health-check, psy")
+	f.Insist(s.changed(catalog.HCO))
+	if s.live("psi-enable") == nil || s.live("swap-enable") != nil || s.told("")[decide.ReasonUnknownAssets] != 1 {
+		t.Errorf("what is named is looked after, and nothing else: %v, %v", s.outcomes(), s.told(""))
+	}
+	f.Rests(s.changed(catalog.HCO))
+	s.annotate(catalog.HCO, decide.AnnotationAutopilot, "psi-enable")
+	f.Insist(s.changed(catalog.HCO))
+	if _, found := s.must(health).GetLabels()[catalog.LabelManaged]; found {
+		t.Error("what is not named any more keeps the label")
+	}
+	s.annotate(catalog.HCO, decide.AnnotationAutopilot, "false")
+	s.edit("admin", "psi-enable", `{"spec":{"kernelArguments":["psi=0"]}}`)
+	f.Insist(s.changed(catalog.HCO))
+	f.Insist(s.changed("psi-enable"))
+	if got := fmt.Sprint(s.value("psi-enable", "spec", "kernelArguments")); got != "[psi=0]" || s.must("psi-enable").GetLabels()[catalog.LabelManaged] == "" {
+		t.Errorf("it is stopped, and what there was became %s", got)
+	}
+	s.annotate(catalog.HCO, decide.AnnotationAutopilot, "")
+	f.Insist(s.changed(catalog.HCO))
+	if got := fmt.Sprint(s.value("psi-enable", "spec", "kernelArguments")); got != "[psi=1]" || s.live("swap-enable") == nil {
+		t.Errorf("it goes on, and has left %s", got)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,8 +20,7 @@ const health = "node-health-check"
 
 func TestAPatchIsInForceUntilItGoes(t *testing.T) {
 	s := newScene(t, nil)
-	f := s.run()
-	f.Resync()
+	f := s.begin(health)
 	s.annotate(health, decide.AnnotationPatch, `[{"op":"replace","path":"/spec/minHealthy","value":"80%"},{"op":"test","path":"/kindred","value":1}]`)
 	f.Insist(s.changed(health))
 	if got := s.value(health, "spec", "minHealthy"); got != "51%" {
@@ -50,7 +50,7 @@ func TestAPatchIsInForceUntilItGoes(t *testing.T) {
 	if !strings.HasPrefix(problem, decide.ReasonInvalidPatch) || s.told(health)[decide.ReasonInvalidPatch] != 2 {
 		t.Errorf("on the object stands %q; Events: %v", problem, s.told(health))
 	}
-	f.Rests(s.changed(health))
+	s.stays(f, s.changed(health))
 	s.annotate(health, decide.AnnotationPatch, "")
 	f.Insist(s.changed(health))
 	if obj := s.must(health); suite.Text(obj, "spec", "minHealthy") != "51%" || obj.GetAnnotations()[decide.AnnotationProblem] != "" {
@@ -65,24 +65,28 @@ func TestAPatchIsInForceUntilItGoes(t *testing.T) {
 			t.Errorf("the patch annotation is owned: %s", entry.FieldsV1.GetRawString())
 		}
 	}
-	f.Rests(s.changed(health))
+	s.stays(f, s.changed(health))
 }
 
 func TestAForbiddenPatchLeavesTheBaselineInForce(t *testing.T) {
+	s := newScene(t, nil)
+	f := s.run()
+	f.Resync()
+	before := fmt.Sprint(s.Names())
 	for name, patch := range map[string]string{
-		"Kind":     `[{"op":"replace","path":"/kind","value":"Secret"},{"op":"replace","path":"/apiVersion","value":"v1"}]`,
-		"Document": `[{"op":"replace","path":"","value":{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"x"}}}]`,
-		"Name":     `[{"op":"replace","path":"/metadata","value":{"name":"other"}}]`,
-		"Move":     `[{"op":"move","from":"/metadata/name","path":"/spec/minHealthy"}]`,
+		"Kind":      `[{"op":"replace","path":"/kind","value":"Secret"},{"op":"replace","path":"/apiVersion","value":"v1"}]`,
+		"Document":  `[{"op":"replace","path":"","value":{"apiVersion":"rbac.authorization.k8s.io/v1","kind":"ClusterRole","metadata":{"name":"x"}}}]`,
+		"Name":      `[{"op":"replace","path":"/metadata","value":{"name":"other"}}]`,
+		"Namespace": `{"metadata":{"namespace":"kube-system"}}`,
+		"Move":      `[{"op":"move","from":"/metadata/name","path":"/spec/minHealthy"}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScene(t, nil)
-			f := s.run()
-			f.Resync()
-			before := s.Names()
+			s.t = t
 			s.annotate(health, decide.AnnotationPatch, patch)
 			s.edit("admin", health, `{"spec":{"minHealthy":"10%"}}`)
 			s.edit("admin", "psi-enable", `{"spec":{"kernelArguments":["psi=0"]}}`)
+			told := s.told(health)[decide.ReasonInvalidPatch]
+			s.pass(time.Hour)
 			f.Resync()
 			obj := s.must(health)
 			if suite.Text(obj, "spec", "minHealthy") != "51%" || !strings.Contains(obj.GetAnnotations()[decide.AnnotationProblem], "forbidden") {
@@ -91,13 +95,16 @@ func TestAForbiddenPatchLeavesTheBaselineInForce(t *testing.T) {
 			if got := fmt.Sprint(s.value("psi-enable", "spec", "kernelArguments")); got != "[psi=1]" {
 				t.Errorf("the rest of the baseline is touched: %s", got)
 			}
-			if after := s.Names(); fmt.Sprint(before) != fmt.Sprint(after) {
+			if after := fmt.Sprint(s.Names()); before != after {
 				t.Errorf("there were %v, there are %v", before, after)
 			}
-			if n := s.told(health)[decide.ReasonInvalidPatch]; n != 1 {
-				t.Errorf("it is told %d times", n)
+			if n := s.told(health)[decide.ReasonInvalidPatch]; n != told+1 {
+				t.Errorf("it is told %d times", n-told)
 			}
-			f.Rests(s.changed(health))
+			s.stays(f, s.changed(health))
+			// The next one starts from a good state.
+			s.annotate(health, decide.AnnotationPatch, "")
+			f.Insist(s.changed(health))
 		})
 	}
 }
@@ -156,8 +163,7 @@ func TestIgnoredFieldsAreNotOwned(t *testing.T) {
 
 func TestAnIgnoredFieldThatIsAbsentIsNotMade(t *testing.T) {
 	s := newScene(t, nil)
-	f := s.run()
-	f.Resync()
+	f := s.begin(health)
 	s.annotate(health, decide.AnnotationIgnore, "/spec/remediationTemplate,/spec/nowhere,relative")
 	f.Insist(s.changed(health))
 	s.edit("admin", health, `{"spec":{"remediationTemplate":null,"minHealthy":"10%"}}`)
@@ -169,7 +175,7 @@ func TestAnIgnoredFieldThatIsAbsentIsNotMade(t *testing.T) {
 	if problem := obj.GetAnnotations()[decide.AnnotationProblem]; !strings.Contains(problem, "nowhere") || !strings.Contains(problem, "relative") || s.told(health)[decide.ReasonInvalidIgnoreFields] != 2 {
 		t.Errorf("pointers to nowhere are told as %q and %v", problem, s.told(health))
 	}
-	f.Rests(s.changed(health))
+	s.stays(f, s.changed(health))
 }
 
 func TestAnUnmanagedObjectIsNotTouched(t *testing.T) {
@@ -198,8 +204,7 @@ func TestAnUnmanagedObjectIsNotTouched(t *testing.T) {
 
 func TestAPauseByHandHoldsUntilItGoes(t *testing.T) {
 	s := newScene(t, nil)
-	f := s.run()
-	f.Resync()
+	f := s.begin(health)
 	s.annotate(health, decide.AnnotationPaused, "true")
 	s.edit("admin", health, `{"spec":{"minHealthy":"10%"}}`)
 	f.Insist(s.changed(health))
@@ -209,7 +214,7 @@ func TestAPauseByHandHoldsUntilItGoes(t *testing.T) {
 	if metrics := grep(f.Metrics(), `name="virt-node-health-check"`); !strings.Contains(grep(metrics, "compliance"), "} 0") || !strings.Contains(grep(metrics, "paused"), "} 1") {
 		t.Errorf("what is paused and differs does not comply:\n%s", metrics)
 	}
-	f.Rests(s.changed(health))
+	s.stays(f, s.changed(health))
 	s.annotate(health, decide.AnnotationPaused, "")
 	f.Insist(s.changed(health))
 	if got := s.value(health, "spec", "minHealthy"); got != "51%" {

@@ -71,8 +71,7 @@ func TestAWarEndsInAPauseThatAPersonCanEnd(t *testing.T) {
 
 func TestThrottledWorkIsDoneLater(t *testing.T) {
 	s := newScene(t, nil)
-	f := s.run()
-	f.Resync()
+	f := s.begin(health)
 	s.settings.PauseAfter = 100
 	for i := range 6 {
 		s.pass(time.Second)
@@ -82,7 +81,7 @@ func TestThrottledWorkIsDoneLater(t *testing.T) {
 	if got := s.value(health, "spec", "minHealthy"); got != "6%" || s.outcome(health) != decide.Throttled {
 		t.Fatalf("it is %v, %s", got, s.outcome(health))
 	}
-	f.Rests(s.changed(health)) // passes without a change count nothing
+	s.stays(f, s.changed(health)) // passes without a change count nothing
 	s.pass(time.Minute)
 	f.Resync()
 	if got := s.value(health, "spec", "minHealthy"); got != "51%" {
@@ -94,8 +93,7 @@ func TestASlowWarIsFoundToo(t *testing.T) {
 	for _, pace := range []time.Duration{5 * time.Second, 30 * time.Second, 4 * time.Minute} {
 		t.Run(pace.String(), func(t *testing.T) {
 			s := newScene(t, nil)
-			f := s.run()
-			f.Resync()
+			f := s.begin(health)
 			pausedAt, corrected := s.fight(f, pace, int(time.Hour/pace))
 			if pausedAt == 0 || pausedAt > 13 {
 				t.Errorf("an edit every %s for an hour: paused at %d, corrected %d times: %+v", pace, pausedAt, corrected, s.memory().Assets[health])
@@ -107,8 +105,7 @@ func TestASlowWarIsFoundToo(t *testing.T) {
 
 func TestAnEditNowAndThenIsNoWar(t *testing.T) {
 	s := newScene(t, nil)
-	f := s.run()
-	f.Resync()
+	f := s.begin(health)
 	if pausedAt, corrected := s.fight(f, 10*time.Minute, 20); pausedAt != 0 || corrected != 20 {
 		t.Errorf("paused at edit %d, corrected %d times", pausedAt, corrected)
 	}
@@ -166,7 +163,7 @@ func TestCopiesShareOneBudget(t *testing.T) {
 	s := newScene(t, nil)
 	s.settings.SlowCount = 0
 	copies := []*suite.Copy{s.run(), s.run(), s.run(), s.run()}
-	copies[0].Resync()
+	copies[0].Insist(s.event("add", health))
 	for _, f := range copies {
 		f.Asked()
 	}

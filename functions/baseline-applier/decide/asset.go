@@ -1,6 +1,7 @@
 package decide
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -48,18 +49,8 @@ func (l *looker) asset(a catalog.Asset) Finding {
 	f.Record.Object = describe(a.Component, f.Namespace, a.Object)
 	f.Record.Differs, f.Record.LeftOut, f.Record.Problems = nil, nil, nil
 	f.Record.Writes, f.Record.Oppositions = slices.Clone(f.Old.Writes), slices.Clone(f.Old.Oppositions)
-	if l.broken != "" {
-		return f.is(Unknown, l.broken)
-	}
-	switch verdict, why := l.ctx.wanted(a); {
-	case verdict == unknown:
-		return f.is(Unknown, "the hardware of the nodes cannot be seen")
-	case verdict == fails:
-		return l.leave(f, Inactive, why)
-	case excluded(l.rules, a.Component, f.Namespace, a.Object):
-		return l.leave(f, Excluded, "annotation "+AnnotationDisabled+" of the HyperConverged excludes it")
-	case a.HardwareSpecific && l.in.Hardware == nil:
-		return f.is(Unknown, "the hardware of the nodes cannot be seen")
+	if end := l.unwanted(f); end != nil {
+		return *end
 	}
 	live, ok := l.live(&f)
 	if !ok {
@@ -72,7 +63,7 @@ func (l *looker) asset(a catalog.Asset) Finding {
 	}
 	desired, err := l.render(&f, schema)
 	switch {
-	case f.waits || f.Retry != "":
+	case f.waits || f.Retry != "" || errors.Is(err, errEnded):
 		return f
 	case err != nil:
 		f.RenderFailed = true
@@ -82,6 +73,33 @@ func (l *looker) asset(a catalog.Asset) Finding {
 	}
 	f.Desired = desired
 	return l.compare(f)
+}
+
+// unwanted ends the look at an asset that is not to be applied, or of which that cannot
+// be told.
+func (l *looker) unwanted(f Finding) *Finding {
+	a := f.Asset
+	verdict, why := l.ctx.wanted(a)
+	var end Finding
+	switch {
+	case l.broken != "":
+		end = f.is(Unknown, l.broken)
+	case l.allowed.idle:
+		end = f.is(Inactive, "annotation "+AnnotationAutopilot+" of the HyperConverged stops the baseline; what there is stays as it is")
+	case !l.allowed.allows(a):
+		end = l.leave(f, Inactive, "annotation "+AnnotationAutopilot+" of the HyperConverged does not name it")
+	case verdict == unknown:
+		end = f.is(Unknown, "the hardware of the nodes cannot be seen")
+	case verdict == fails:
+		end = l.leave(f, Inactive, why)
+	case excluded(l.rules, a.Component, f.Namespace, a.Object):
+		end = l.leave(f, Excluded, "annotation "+AnnotationDisabled+" of the HyperConverged excludes it")
+	case a.HardwareSpecific && l.in.Hardware == nil:
+		end = f.is(Unknown, "the hardware of the nodes cannot be seen")
+	default:
+		return nil
+	}
+	return &end
 }
 
 // live reads the asset's object. Not ok: the finding is complete, or waits.
@@ -174,13 +192,16 @@ func items(obj *unstructured.Unstructured, path ...string) []map[string]any {
 	return out
 }
 
+// errEnded says that a finding is complete, or waits, without an object.
+var errEnded = errors.New("what the object is made of cannot be read")
+
 // render makes the object, without the optional fields that the definition lacks.
 func (l *looker) render(f *Finding, schema *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	facts := l.facts()
 	if f.Asset.NeedsSchema {
 		descheduler, ok := l.descheduler(f, schema)
 		if !ok {
-			return nil, nil
+			return nil, errEnded
 		}
 		facts["descheduler"] = descheduler
 	}

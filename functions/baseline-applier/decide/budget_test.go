@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/slipway-dev/slipway/functions/baseline-applier/catalog"
 )
 
 // war plays an opponent against a record, without a server: it edits at a pace, and
@@ -164,5 +166,42 @@ func TestOnlyOnesOwnFreshWriteIsLeftToTheCallThatMadeIt(t *testing.T) {
 		if got := tc.record.Settling(tc.live, tc.at); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
+	}
+}
+
+func TestAWriteWithoutEffectIsNotRepeatedForEver(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	l := &looker{now: now, in: Input{Settings: DefaultSettings()}}
+	live := object(t, `{metadata: {uid: u, resourceVersion: "1", managedFields: [
+		{manager: virt-platform-autopilot, operation: Apply, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:a": {}}}}]}, spec: {a: 2}}`)
+	desired := object(t, `{spec: {a: 1}}`)
+	differs := Differences(desired, live, catalog.Asset{})
+	f := Finding{Live: live, Desired: desired, Record: Record{UID: "u", Desired: hash(desired.Object)}}
+	look := func() Outcome {
+		f.Record.settle(live, l.now)
+		f.Entries, f.Continue = nil, false
+		f = l.differing(f, differs)
+		return f.Record.Outcome
+	}
+	for i := range maxVain {
+		if got := look(); got != Drifted || len(f.Entries) != 1 {
+			t.Fatalf("look %d: %s", i, got)
+		}
+	}
+	for range 3 {
+		if got := look(); got != Rewritten || len(f.Entries) != 0 || len(f.Record.Oppositions) > 0 || !f.Record.Writes[0].Done {
+			t.Fatalf("%s: %+v", got, f.Record)
+		}
+	}
+	l.now = now.Add(2 * time.Hour)
+	if got := look(); got != Drifted {
+		t.Errorf("it is never tried again: %s", got)
+	}
+	if got := look(); got != Rewritten {
+		t.Errorf("it is tried more than once: %s", got)
+	}
+	live.SetManagedFields(nil)
+	if got := look(); got != Drifted || f.Record.Vain != 0 {
+		t.Errorf("somebody else has changed it: %s", got)
 	}
 }

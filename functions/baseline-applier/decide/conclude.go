@@ -22,6 +22,7 @@ const (
 	ReasonInvalidIgnoreFields = "InvalidIgnoreFields"
 	ReasonInvalidMode         = "InvalidMode"
 	ReasonInvalidExclusion    = "InvalidDisabledResources"
+	ReasonUnknownAssets       = "UnknownAssets"
 	ReasonUnmanagedMode       = "UnmanagedMode"
 	ReasonThrottled           = "Throttled"
 	ReasonThrashingDetected   = "ThrashingDetected"
@@ -46,7 +47,11 @@ func Conclude(now time.Time, in Input, known plan.Answers, outcomes plan.Outcome
 	if !Counts(in.HCO, in.Settings) {
 		return plan.Conclusion{Class: plan.Done, Reason: "NotOurs", Message: "it is not the HyperConverged of the baseline"}
 	}
-	view := Look(now, in, known)
+	return Tell(in, Look(now, in, known), outcomes)
+}
+
+// Tell is Conclude with what a look has found out.
+func Tell(in Input, view View, outcomes plan.Outcomes) plan.Conclusion {
 	if view.Quiet {
 		return plan.Conclusion{Class: plan.Done, Reason: "Quiet", Message: "nothing has changed that the baseline depends on"}
 	}
@@ -262,6 +267,9 @@ func (t *telling) platform() {
 	}
 	if problem := t.view.State.Platform.Problem; problem != "" && problem != t.view.Old.Platform.Problem {
 		warn(ReasonInvalidExclusion, problem+"; nothing is written until it can be read")
+	}
+	if names := t.view.State.Platform.Strangers; len(names) > 0 && !slices.Equal(names, t.view.Old.Platform.Strangers) {
+		warn(ReasonUnknownAssets, "annotation "+AnnotationAutopilot+" names what is no asset: "+strings.Join(names, ", "))
 	}
 	if t.in.HardwareProblem != "" {
 		warn(ReasonHardwareFailed, t.in.HardwareProblem)

@@ -46,7 +46,7 @@ func (l *looker) descheduler(f *Finding, schema *unstructured.Unstructured) (map
 		return nil, false
 	case answer.Fault != nil && answer.Fault.Class != fault.NotServed:
 		// It must not change the profile: nothing is rendered.
-		*f = f.later(answer.Fault.Error())
+		*f, f.RenderFailed = l.faulty(*f, answer.Fault), true
 		return nil, false
 	}
 	profile := profiles[1]

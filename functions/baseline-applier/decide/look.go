@@ -47,8 +47,9 @@ type View struct {
 	Continue bool
 	// Quiet: nothing has changed that anybody depends on.
 	Quiet bool
-	// Exclusions are the rules that could not be used.
-	Exclusions []string
+	// Exclusions are the rules that could not be used, Strangers the names in the list
+	// of what may be looked after that nothing has.
+	Exclusions, Strangers []string
 }
 
 // looker looks at assets one after the other.
@@ -58,6 +59,8 @@ type looker struct {
 	known plan.Answers
 	ctx   context
 	rules []Rule
+	// allowed are the assets that may be looked after.
+	allowed allowed
 	// broken is why nothing may be written at all.
 	broken string
 	state  State
@@ -70,14 +73,15 @@ func Look(now time.Time, in Input, known plan.Answers) View {
 	l := &looker{now: now, in: in, known: known, ctx: context{hco: in.HCO, hardware: in.Hardware}, state: ReadState(in.Memory)}
 	l.view.Old = l.state
 	if in.Part == PartHCO {
-		if l.quiet() {
+		if l.state.Quiet(l.in.HCO, now) {
 			l.view.Quiet, l.view.State = true, l.state
 			return l.view
 		}
 		l.in.Part = ""
 	}
 	l.exclusions()
-	if l.in.Whole() {
+	l.allowed, l.view.Strangers = allowedBy(l.in.HCO.GetAnnotations(), in.Catalog)
+	if l.in.Whole() && !l.allowed.idle {
 		l.graves()
 	}
 	assets := Selected(in.Catalog, l.in.Part)
@@ -100,22 +104,6 @@ func Look(now time.Time, in Input, known plan.Answers) View {
 	}
 	l.remember()
 	return l.view
-}
-
-// quiet reports whether an event of the HyperConverged brings no news: a change of
-// its status alone, or one that was taken up before.
-func (l *looker) quiet() bool {
-	if l.state.Platform.HCO == "" || l.state.Platform.HCO != hcoHash(l.in.HCO) {
-		return false
-	}
-	for _, r := range l.state.Assets {
-		due := r.Next != nil && !r.Next.After(l.now)
-		unsettled := len(r.Writes) > 0 && !r.Writes[len(r.Writes)-1].Done
-		if due || unsettled || r.Outcome == Drifted {
-			return false
-		}
-	}
-	return true
 }
 
 func (l *looker) exclusions() {
@@ -186,7 +174,7 @@ func (l *looker) rememberGraves() {
 func (l *looker) rememberPlatform(settled bool) {
 	old := l.state.Platform
 	next := old
-	next.Problem = l.broken
+	next.Problem, next.Strangers = l.broken, l.view.Strangers
 	if l.in.Listed {
 		next.Hardware = l.in.Hardware
 	}

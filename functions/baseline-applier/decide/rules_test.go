@@ -105,6 +105,35 @@ func TestExclusions(t *testing.T) {
 	}
 }
 
+func TestWhatMayBeLookedAfter(t *testing.T) {
+	c := catalog.Catalog{Assets: []catalog.Asset{{Name: "a", Group: "g"}, {Name: "b", Group: "g"}, {Name: "c"}}}
+	for name, tc := range map[string]struct {
+		reason, text string
+		idle         bool
+		want         []string
+		unknown      []string
+	}{
+		"True": {"all of it", " true ", false, []string{"a", "b", "c"}, nil}, "False": {"nothing at all", "false", true, nil, nil},
+		"Empty": {"nothing at all", " ", true, nil, nil}, "Commas": {"a list of nothing", ", ,", true, nil, nil},
+		"Names": {"those alone", "a, c,", false, []string{"a", "c"}, nil}, "Group": {"all of a group", "g", false, []string{"a", "b"}, nil},
+		"Typo": {"it is told", "cc, a", false, []string{"a"}, []string{"cc"}},
+	} {
+		got, unknown := allowedBy(map[string]string{AnnotationAutopilot: tc.text}, c)
+		var names []string
+		for _, a := range c.Assets {
+			if !got.idle && got.allows(a) {
+				names = append(names, a.Name)
+			}
+		}
+		if got.idle != tc.idle || !slices.Equal(names, tc.want) || !slices.Equal(unknown, tc.unknown) {
+			t.Errorf("%s: %s: idle %v, %v, unknown %v", name, tc.reason, got.idle, names, unknown)
+		}
+	}
+	if got, _ := allowedBy(nil, c); got.idle || !got.allows(c.Assets[2]) {
+		t.Error("without the annotation everything is looked after")
+	}
+}
+
 func TestFeatureGatesInBothShapes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		hco  string

@@ -49,6 +49,8 @@ const (
 	AnnotationMode     = "platform.kubevirt.io/mode"
 	AnnotationPaused   = "platform.kubevirt.io/reconcile-paused"
 	AnnotationDisabled = "platform.kubevirt.io/disabled-resources"
+	// AnnotationAutopilot stops everything ("false"), or names the assets to look after.
+	AnnotationAutopilot = "platform.kubevirt.io/autopilot"
 	// AnnotationProblem is written by the function: what is wrong with the others.
 	AnnotationProblem = "platform.kubevirt.io/problem"
 	// Unmanaged is the value of AnnotationMode that leaves an object alone.

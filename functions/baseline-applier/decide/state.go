@@ -109,6 +109,9 @@ type Record struct {
 
 	Writes      []Write      `json:"writes,omitempty"`
 	Oppositions []Opposition `json:"oppositions,omitempty"`
+	// Vain counts writes in a row that were repeated because their values were not the
+	// object's afterwards, although nobody else has changed them.
+	Vain int `json:"vain,omitempty"`
 	// Throttles counts oppositions in a row that could not be answered.
 	Throttles int    `json:"throttles,omitempty"`
 	Pause     *Pause `json:"pause,omitempty"`
@@ -130,9 +133,11 @@ type Platform struct {
 	Version string `json:"version,omitempty"`
 	// Hardware names for each detector one node that has it.
 	Hardware map[string]string `json:"hardware"`
-	// Problem is what is wrong with the root exclusion.
-	Problem  string `json:"problem,omitempty"`
-	Revision int    `json:"revision"`
+	// Problem is what is wrong with the root exclusion, Strangers are names of no asset
+	// in the list of what may be looked after.
+	Problem   string   `json:"problem,omitempty"`
+	Strangers []string `json:"strangers,omitempty"`
+	Revision  int      `json:"revision"`
 }
 
 // State is all that is remembered.
@@ -287,6 +292,22 @@ const absent = "absent"
 // who owns what.
 func hcoHash(hco *unstructured.Unstructured) string {
 	return versionOf(hco) + "/" + strings.TrimSpace(Projection(hco))
+}
+
+// Quiet reports whether an event of the HyperConverged brings no news: a change of its
+// status alone, or one that was taken up before.
+func (s State) Quiet(hco *unstructured.Unstructured, now time.Time) bool {
+	if s.Platform.HCO == "" || s.Platform.HCO != hcoHash(hco) {
+		return false
+	}
+	for _, r := range s.Assets {
+		due := r.Next != nil && !r.Next.After(now)
+		unsettled := len(r.Writes) > 0 && !r.Writes[len(r.Writes)-1].Done
+		if due || unsettled || r.Outcome == Drifted {
+			return false
+		}
+	}
+	return true
 }
 
 // Left reports whether an object is just as the function left it: an event that tells
