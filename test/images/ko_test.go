@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/slipway-dev/slipway/deploy/local/build"
 )
 
 // TestKoBuildsForTwoPlatformsWithABillOfMaterials builds one image as deploy/deploy
@@ -18,7 +20,7 @@ func TestKoBuildsForTwoPlatformsWithABillOfMaterials(t *testing.T) {
 		t.Fatalf("ko is not there, run .ci/tools images: %v", err)
 	}
 	w.registry.base(t, "base")
-	build := func() string {
+	built := func() string {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), ko, "build", "--preserve-import-paths", "./functions/"+one+"/cmd")
 		cmd.Dir = w.root
@@ -31,7 +33,7 @@ func TestKoBuildsForTwoPlatformsWithABillOfMaterials(t *testing.T) {
 		}
 		return strings.TrimSpace(string(out))
 	}
-	reference := build()
+	reference := built()
 	repository := "ko/github.com/slipway-dev/slipway/functions/" + one + "/cmd"
 	name, digest, ok := strings.Cut(reference, "@")
 	if !ok || name != string(w.registry)+"/"+repository {
@@ -62,7 +64,53 @@ func TestKoBuildsForTwoPlatformsWithABillOfMaterials(t *testing.T) {
 	if len(layers) != 1 || !strings.Contains(layers[0].MediaType, "spdx") {
 		t.Errorf("there is no bill of materials: %s", bill)
 	}
-	if again := build(); again != reference {
+	if again := built(); again != reference {
 		t.Errorf("two builds differ: %s and %s", reference, again)
+	}
+}
+
+// TestDeployBuildsEveryImageItInstalls runs deploy/deploy as make deploy does, but for
+// the last step: the manifests that it would apply go into a file.
+func TestDeployBuildsEveryImageItInstalls(t *testing.T) {
+	w := open(t, "kube")
+	if !*every {
+		t.Skip("every image is built when asked for: make func-all")
+	}
+	w.registry.base(t, "base")
+	file := filepath.Join(t.TempDir(), "slipway.yaml")
+	cmd := exec.CommandContext(t.Context(), filepath.Join(w.root, "deploy/deploy"))
+	cmd.Env = append(os.Environ(), "OVERLAY=validated", "REGISTRY="+string(w.registry)+"/deploy", "OUT="+file,
+		"KO_DEFAULTBASEIMAGE="+string(w.registry)+"/base:latest", "KUBECTL="+w.program("kube")+" kubectl", "GOFLAGS=-buildvcs=false")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	manifests, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images := 0
+	for line := range strings.Lines(string(manifests)) {
+		_, image, ok := strings.Cut(strings.TrimSpace(line), "image: ")
+		if !ok {
+			continue
+		}
+		images++
+		name, found := strings.CutPrefix(image, string(w.registry)+"/")
+		repository, digest, by := strings.Cut(name, "@")
+		if !found || !by {
+			t.Errorf("an image is not named by its digest: %s", image)
+			continue
+		}
+		if got := len(w.registry.index(t, repository, digest).Manifests); got != 2 {
+			t.Errorf("%s is there for %d platforms, want 2", repository, got)
+		}
+	}
+	// Every function, the archive, the adapter and the webhook.
+	names, err := build.Functions(w.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(names) + 3; images != want {
+		t.Errorf("%d images are installed, want %d", images, want)
 	}
 }

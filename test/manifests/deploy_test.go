@@ -24,7 +24,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 			t.Setenv("TAG", "v1.2.3")
 			objs := p.render("deploy/overlays/" + overlay)
 
-			p.must(nil, "deploy/deploy")
+			p.must(nil, "make", "deploy")
 			before, made := p.versions(objs), p.all(objs)
 			for _, obj := range objs {
 				if before[named(obj)] == "" {
@@ -48,7 +48,7 @@ func TestDeployAndUndeploy(t *testing.T) {
 
 			p.freeClaims(objs)
 			p.keepsWhatIsInUse(objs)
-			p.must(nil, "deploy/undeploy")
+			p.must(nil, "make", "undeploy")
 			for name := range p.versions(objs) {
 				t.Errorf("undeploy left %s", name)
 			}
