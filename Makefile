@@ -154,7 +154,7 @@ KEEP ?=
 
 .PHONY: perturb
 perturb: build-test ## Every function under every fault, at every call (SEED=1 FUNCTION=machine-vm)
-	go run ./test/kube/withetcd -- go test -count=1 -timeout 180m ./test/perturb -args -exhaustive -seed $(SEED) $(if $(FUNCTION),-only $(FUNCTION))
+	go run ./test/kube/withetcd -- go test -count=1 -timeout 12h ./test/perturb -args -exhaustive -seed $(SEED) $(if $(FUNCTION),-only $(FUNCTION))
 
 .PHONY: fuzz
 fuzz: ## Fuzz all that reads untrusted input, one target after the other (FUZZTIME=30s TARGET=regexp KEEP=1)

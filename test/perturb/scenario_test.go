@@ -46,8 +46,10 @@ type scenario struct {
 	remote func(w *world) (namespace, cluster string)
 
 	turn sync.Mutex
-	once sync.Once
-	calm calmRun
+	// ready is when all that the function needs is installed, once when its story was
+	// played in calm.
+	ready, once sync.Once
+	calm        calmRun
 }
 
 // calmRun is what an unperturbed story was like.
@@ -130,18 +132,31 @@ func (w *world) copyOf(m *mischief) *suite.Copy {
 // now is everything that is compared.
 func (w *world) now() map[string]string {
 	w.TB.Helper()
+	state := map[string]string{}
 	if w.s.state != nil {
-		return w.s.state(w)
+		state = w.s.state(w)
+	} else {
+		state = w.State()
 	}
 	all := map[string]string{}
-	for key, text := range w.State() {
+	for key, text := range state {
 		kindName, name, _ := strings.Cut(key, "/")
 		if slices.Contains(clusterwide, kindName) && !strings.Contains(name, w.NS) {
 			continue // another test's
 		}
-		all[strings.ReplaceAll(key, w.NS, "NAMESPACE")] = text
+		all[strings.ReplaceAll(key, w.NS, "NAMESPACE")] = w.anonymous(text)
 	}
 	return all
+}
+
+// anonymous takes out of a text what differs from world to world: its name, and where
+// its proxy listens.
+func (w *world) anonymous(text string) string {
+	text = strings.ReplaceAll(text, w.NS, "NAMESPACE")
+	if w.proxy != nil {
+		text = strings.ReplaceAll(text, w.proxy.URL, "PROXY")
+	}
+	return text
 }
 
 // clusterwide are the kinds without a namespace of which each world has its own objects,
