@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	slipway "github.com/slipway-dev/slipway"
@@ -45,6 +46,7 @@ type scenario struct {
 	// remote is the namespace that stands for a workload cluster, and its name, if any.
 	remote func(w *world) (namespace, cluster string)
 
+	// turn is held by the one run that may go on.
 	turn sync.Mutex
 	// ready is when all that the function needs is installed, once when its story was
 	// played in calm.
@@ -70,6 +72,8 @@ type world struct {
 	s    *scenario
 	feed *feed
 	wire *wire
+	// current is the same for the proxy, which others than the test call.
+	current atomic.Pointer[wire]
 	// proxy is the way to the workload cluster, where there is one.
 	proxy *suite.Proxy
 	// notes are a scenario's own.
@@ -108,9 +112,10 @@ func (s *scenario) newWorld(t *testing.T) *world {
 	w.Client = w.feed.client(t, w.Env.Config)
 	if s.remote != nil {
 		w.proxy = suite.NewProxy(t, w.Env.Config)
-		w.proxy.Before(func(req *http.Request) (*http.Response, error) { return w.wire.there(req) })
+		w.proxy.Before(func(req *http.Request) (*http.Response, error) { return w.current.Load().there(req) })
 	}
 	w.wire = &wire{}
+	w.current.Store(w.wire)
 	s.given(w)
 	if s.remote != nil {
 		w.feed.remoteNS, w.feed.cluster = s.remote(w)
@@ -124,6 +129,7 @@ func (w *world) copyOf(m *mischief) *suite.Copy {
 	w.TB.Helper()
 	w.wire = &wire{feed: w.feed, mischief: m, alone: w.s.alone}
 	wire := w.wire
+	w.current.Store(wire)
 	f := w.s.start(w, suite.WithOptions(func(o *reconcile.Options) { wire.wrap(o.Config) }))
 	w.feed.declare(f.Spec())
 	return f
