@@ -167,7 +167,7 @@ clean: ## Remove what was built and left behind by local stacks
 
 .PHONY: perturb
 perturb: build-test ## Every function under every fault, at every call
-	go run ./test/kube/withetcd -- go test -count=1 -timeout 180m ./test/perturb -args -exhaustive $(if $(SEED),-seed $(SEED)) $(if $(FUNCTION),-only $(FUNCTION))
+	go run ./test/kube/withetcd -- go test -count=1 -timeout 12h ./test/perturb -args -exhaustive $(if $(SEED),-seed $(SEED)) $(if $(FUNCTION),-only $(FUNCTION))
 
 .PHONY: fuzz
 fuzz: ## Fuzz all that reads untrusted input, one target after the other

@@ -23,17 +23,23 @@ type player struct {
 	// mu guards what follows: a function may read several things at once.
 	mu    sync.Mutex
 	reads map[string][]record.Read
-	calls map[string][]record.Call
+	calls map[string][]playedCall
 	// unknown are the questions and requests that the recording does not hold.
 	unknown []string
 	invent  int
 }
 
+// playedCall is a request of a recording, and which one it was.
+type playedCall struct {
+	record.Call
+	at int
+}
+
 func newPlayer(recording *record.Recording) *player {
-	p := &player{recording: recording, reads: map[string][]record.Read{}, calls: map[string][]record.Call{}}
+	p := &player{recording: recording, reads: map[string][]record.Read{}, calls: map[string][]playedCall{}}
 	p.load(recording.Reads)
-	for _, c := range recording.Calls {
-		p.calls[c.Key()] = append(p.calls[c.Key()], c)
+	for i, c := range recording.Calls {
+		p.calls[c.Key()] = append(p.calls[c.Key()], playedCall{c, i})
 	}
 	return p
 }
@@ -169,11 +175,16 @@ func (p *player) imagine(r apply.Request) (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
-// recall is the verdict of a dry-run that was not needed.
+// recall is the verdict of a dry-run that was not needed. A reconcile that had to begin
+// anew may have sent the dry-run first and have remembered it later: each in its turn.
 func (p *player) recall(entry plan.Entry) (same, ok bool) {
 	key := callOf(called{Request: apply.Request{Verb: verbRemembered, Entry: entry}}, nil).Key()
 	queue := p.calls[key]
 	if len(queue) == 0 {
+		return false, false
+	}
+	sent := p.calls[callOf(called{Request: apply.Request{Verb: apply.VerbDryRun, Entry: entry}}, nil).Key()]
+	if len(sent) > 0 && sent[0].at < queue[0].at {
 		return false, false
 	}
 	p.calls[key] = queue[1:]

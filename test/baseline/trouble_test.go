@@ -2,7 +2,6 @@ package baseline
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -28,60 +27,6 @@ func calls(most int, some ...int) []int {
 		all[i] = i + 1
 	}
 	return all
-}
-
-// values are the specs of all objects of the baseline.
-func (s *scene) values() map[string]string {
-	out := map[string]string{}
-	for _, a := range catalog.BuiltIn().Assets {
-		if obj := s.live(a.Name); obj != nil {
-			out[a.Name] = fmt.Sprint(obj.Object["spec"], obj.GetLabels())
-		}
-	}
-	return out
-}
-
-// TestAnyCallMayFail: the pass after it brings everything to the same end.
-func TestAnyCallMayFail(t *testing.T) {
-	s := newScene(t, everything())
-	s.run().Resync()
-	want := s.values()
-	for i, n := range calls(150, 30, 75, 105) {
-		for j, code := range []int{http.StatusInternalServerError, http.StatusConflict} {
-			if !suite.Exhaustive() && i%2 == j {
-				continue
-			}
-			t.Run(fmt.Sprintf("%d/%d", n, code), func(t *testing.T) {
-				s := newScene(t, everything())
-				f := s.run(suite.WithTap(func(c suite.Call) (*http.Response, error) {
-					if c.N != n {
-						return nil, nil
-					}
-					return suite.Answer(c.HTTP, code), nil
-				}), suite.WithConfig(s.Env.As(t, suite.Home, "baseline-applier")))
-				f.TryResync()
-				other := s.run()
-				other.Resync()
-				if diff := cmp.Diff(want, s.values()); diff != "" {
-					t.Errorf("it ends elsewhere (-want +got):\n%s", diff)
-				}
-				if diff := cmp.Diff(map[string]string{}, noneInactive(s.outcomes())); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-				other.Rests(s.changed(catalog.HCO))
-			})
-		}
-	}
-}
-
-// noneInactive leaves out what only hardware would bring.
-func noneInactive(outcomes map[string]string) map[string]string {
-	for name, outcome := range outcomes {
-		if outcome == string(decide.Inactive) || outcome == string(decide.NotApplicable) {
-			delete(outcomes, name)
-		}
-	}
-	return outcomes
 }
 
 // TestACopyThatWasHeldUndoesNothing: it goes on, at any call, with what it read before

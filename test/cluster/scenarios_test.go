@@ -22,7 +22,7 @@ import (
 // TestOnARealCluster is one story in order: a cluster is expensive.
 func TestOnARealCluster(t *testing.T) {
 	f := begin(t)
-	report := &report{}
+	measured := &report{}
 	for _, step := range []struct {
 		name string
 		run  func(*fixture, *report)
@@ -38,13 +38,13 @@ func TestOnARealCluster(t *testing.T) {
 		{"no account was refused anything", func(f *fixture, _ *report) { f.nothingForbidden() }},
 		{"undeploying removes all that deploying made", undeploying},
 	} {
-		if !t.Run(step.name, func(t *testing.T) { step.run(f.with(t), report) }) && t.Context().Err() != nil {
+		if !t.Run(step.name, func(t *testing.T) { step.run(f.with(t), measured) }) && t.Context().Err() != nil {
 			break
 		}
 	}
-	t.Logf("what was measured:\n%s", report)
+	t.Logf("what was measured:\n%s", measured)
 	if file := os.Getenv("SLIPWAY_E2E_REPORT"); file != "" {
-		if err := os.WriteFile(file, []byte(report.String()), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(measured.String()), 0o600); err != nil {
 			t.Error(err)
 		}
 	}

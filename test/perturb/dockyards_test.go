@@ -2,9 +2,12 @@ package perturb
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/deploy/local/crds"
 	clusteranchor "github.com/slipway-dev/slipway/functions/cluster-anchor"
@@ -47,7 +50,7 @@ var organizations = &scenario{
 	fn: "organization-onboarder",
 	suite: suite.New(suite.Options{
 		Specs: []reconcile.Spec{organizationonboarder.DefaultSpec()}, Partial: true,
-		Files: []string{"api/dockyards/crds"}, Kinds: []kind.Resource{dockyards.Organizations},
+		Files: []string{"api/dockyards/crds"}, Kinds: []kind.Resource{dockyards.Organizations}, Plain: whenever,
 	}),
 	given: func(*world) {},
 	start: func(w *world, options ...suite.Option) *suite.Copy {
@@ -66,6 +69,24 @@ var organizations = &scenario{
 		func(w *world) { w.Patch(dockyards.Organizations, "a-"+w.NS, `spec: {displayName: AA}`) },
 		func(w *world) { w.Remove(dockyards.Organizations, "b-"+w.NS) },
 	},
+}
+
+// whenever takes out of conditions what tells when one was written first. Permitted
+// differences: their order, and observedGeneration of one that is True, since another
+// generation changes nothing about it.
+func whenever(obj *unstructuredObject) {
+	conditions, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	for _, item := range conditions {
+		if c, ok := item.(map[string]any); ok && c["status"] == "True" {
+			delete(c, "observedGeneration")
+		}
+	}
+	slices.SortFunc(conditions, func(a, b any) int {
+		return strings.Compare(suite.Text(&unstructuredObject{Object: a.(map[string]any)}, "type"), suite.Text(&unstructuredObject{Object: b.(map[string]any)}, "type"))
+	})
+	if len(conditions) > 0 {
+		_ = unstructured.SetNestedSlice(obj.Object, conditions, "status", "conditions")
+	}
 }
 
 const machineSpec = `virtualMachineTemplate: {spec: {

@@ -184,8 +184,9 @@ func mirror(fn string, spec reconcile.Spec, declare func() reconcile.Function[in
 			Specs: []reconcile.Spec{spec}, Partial: true, CRDs: []string{definitions}, Files: []string{"api/dockyards/crds"},
 			Kinds: []kind.Resource{res, inventory.Inventories, dockyards.Clusters},
 		}),
-		given: func(w *world) { w.Create(`{apiVersion: dockyards.io/v1alpha3, kind: Cluster, metadata: {name: demo}}`) },
-		start: func(w *world, options ...suite.Option) *suite.Copy { return run(w, declare(), options...) },
+		given:      func(w *world) { w.Create(`{apiVersion: dockyards.io/v1alpha3, kind: Cluster, metadata: {name: demo}}`) },
+		start:      func(w *world, options ...suite.Option) *suite.Copy { return run(w, declare(), options...) },
+		neighbours: func(w *world) { goneForGood(w, res) },
 		steps: []func(w *world){
 			func(w *world) { create(w, "web") },
 			func(w *world) {
@@ -199,5 +200,28 @@ func mirror(fn string, spec reconcile.Spec, declare func() reconcile.Function[in
 			},
 			func(w *world) { w.Remove(dockyards.Clusters, "demo") },
 		},
+	}
+}
+
+// goneForGood plays Flux and the garbage collector: an object of Flux that is being
+// deleted goes once it need not clean up any more, and its inventory with it.
+func goneForGood(w *world, res kind.Resource) {
+	w.TB.Helper()
+	obj := w.Get(res, "db")
+	if obj != nil && obj.GetDeletionTimestamp() != nil && (suite.Text(obj, "spec", "prune") == "false" || suite.Text(obj, "spec", "suspend") == "true") {
+		w.Patch(res, "db", `{metadata: {finalizers: null}}`)
+		obj = nil
+	}
+	if obj != nil {
+		return
+	}
+	inventories, err := w.In(inventory.Inventories).List(w.TB.Context(), metav1.ListOptions{})
+	if err != nil {
+		w.TB.Fatal(err)
+	}
+	for i := range inventories.Items {
+		if owners := inventories.Items[i].GetOwnerReferences(); len(owners) == 1 && owners[0].Name == "db" {
+			w.Remove(inventory.Inventories, inventories.Items[i].GetName())
+		}
 	}
 }

@@ -34,7 +34,7 @@ type perturbation struct {
 	outage *fault
 	stale  bool
 	hold   bool
-	// single: one call fails, so delivery alone has to bring the end about.
+	// single: calls fail once each, so delivery alone has to bring the end about.
 	single bool
 }
 
@@ -288,10 +288,10 @@ func (r *playing) end() {
 	want := r.s.calm.state
 	if r.p.single {
 		if len(r.given) > 0 {
-			r.t.Errorf("one call failed (%v), and these events are dead letters: %v", r.hits, r.given)
+			r.t.Errorf("calls failed once (%v), and these events are dead letters: %v", r.hits, r.given)
 		}
 		if diff := cmp.Diff(want, r.now()); diff != "" {
-			r.t.Errorf("one call failed (%v), and the events alone do not lead to the same end (-calm +perturbed):\n%s\n%s", r.hits, diff, r.f.Log)
+			r.t.Errorf("calls failed once (%v), and the events alone do not lead to the same end (-calm +perturbed):\n%s\n%s", r.hits, diff, r.f.Log)
 		}
 	}
 	late := r.late
@@ -331,10 +331,10 @@ func (r *playing) rests() {
 const calmly = "calm"
 
 // learn plays the story in calm, once.
-func (s *scenario) learn(t *testing.T) *calmRun {
+func (s *scenario) learn(t *testing.T) {
 	t.Helper()
 	s.once.Do(func() {
-		s.calm.failed = !t.Run("Calm_"+s.fn, func(t *testing.T) {
+		s.calm.failed = !t.Run("Story", func(t *testing.T) {
 			r := s.play(t, perturbation{name: calmly})
 			s.calm.reads, s.calm.writes = r.wire.reads, r.wire.writes
 			s.calm.events = r.sent
@@ -351,8 +351,4 @@ func (s *scenario) learn(t *testing.T) *calmRun {
 			}
 		})
 	})
-	if s.calm.failed {
-		t.Fatalf("%s fails without any perturbation", s.fn)
-	}
-	return &s.calm
 }

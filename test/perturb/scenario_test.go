@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	slipway "github.com/slipway-dev/slipway"
@@ -45,9 +46,12 @@ type scenario struct {
 	// remote is the namespace that stands for a workload cluster, and its name, if any.
 	remote func(w *world) (namespace, cluster string)
 
+	// turn is held by the one run that may go on.
 	turn sync.Mutex
-	once sync.Once
-	calm calmRun
+	// ready is when all that the function needs is installed, once when its story was
+	// played in calm.
+	ready, once sync.Once
+	calm        calmRun
 }
 
 // calmRun is what an unperturbed story was like.
@@ -68,6 +72,8 @@ type world struct {
 	s    *scenario
 	feed *feed
 	wire *wire
+	// current is the same for the proxy, which others than the test call.
+	current atomic.Pointer[wire]
 	// proxy is the way to the workload cluster, where there is one.
 	proxy *suite.Proxy
 	// notes are a scenario's own.
@@ -106,9 +112,10 @@ func (s *scenario) newWorld(t *testing.T) *world {
 	w.Client = w.feed.client(t, w.Env.Config)
 	if s.remote != nil {
 		w.proxy = suite.NewProxy(t, w.Env.Config)
-		w.proxy.Before(func(req *http.Request) (*http.Response, error) { return w.wire.there(req) })
+		w.proxy.Before(func(req *http.Request) (*http.Response, error) { return w.current.Load().there(req) })
 	}
 	w.wire = &wire{}
+	w.current.Store(w.wire)
 	s.given(w)
 	if s.remote != nil {
 		w.feed.remoteNS, w.feed.cluster = s.remote(w)
@@ -122,6 +129,7 @@ func (w *world) copyOf(m *mischief) *suite.Copy {
 	w.TB.Helper()
 	w.wire = &wire{feed: w.feed, mischief: m, alone: w.s.alone}
 	wire := w.wire
+	w.current.Store(wire)
 	f := w.s.start(w, suite.WithOptions(func(o *reconcile.Options) { wire.wrap(o.Config) }))
 	w.feed.declare(f.Spec())
 	return f
@@ -130,18 +138,31 @@ func (w *world) copyOf(m *mischief) *suite.Copy {
 // now is everything that is compared.
 func (w *world) now() map[string]string {
 	w.TB.Helper()
+	state := map[string]string{}
 	if w.s.state != nil {
-		return w.s.state(w)
+		state = w.s.state(w)
+	} else {
+		state = w.State()
 	}
 	all := map[string]string{}
-	for key, text := range w.State() {
+	for key, text := range state {
 		kindName, name, _ := strings.Cut(key, "/")
 		if slices.Contains(clusterwide, kindName) && !strings.Contains(name, w.NS) {
 			continue // another test's
 		}
-		all[strings.ReplaceAll(key, w.NS, "NAMESPACE")] = text
+		all[strings.ReplaceAll(key, w.NS, "NAMESPACE")] = w.anonymous(text)
 	}
 	return all
+}
+
+// anonymous takes out of a text what differs from world to world: its name, and where
+// its proxy listens.
+func (w *world) anonymous(text string) string {
+	text = strings.ReplaceAll(text, w.NS, "NAMESPACE")
+	if w.proxy != nil {
+		text = strings.ReplaceAll(text, w.proxy.URL, "PROXY")
+	}
+	return text
 }
 
 // clusterwide are the kinds without a namespace of which each world has its own objects,

@@ -174,36 +174,6 @@ func TestAProviderThatIsNotInstalledIsAwaited(t *testing.T) {
 	}
 }
 
-func TestEveryCallOfNodeCapacityMayFailOnce(t *testing.T) {
-	calls := func() int {
-		w := newWorld(t)
-		w.node("a", "kubevirt://a")
-		w.machine("a", machineSpec)
-		f := w.capacity()
-		f.Insist(w.Event(dockyards.Nodes, "a"))
-		return len(f.Calls())
-	}()
-	for n := 1; n <= calls; n++ {
-		for _, code := range []int{http.StatusConflict, http.StatusInternalServerError} {
-			t.Run(fmt.Sprintf("Call%dAnswers%d", n, code), func(t *testing.T) {
-				w := newWorld(t)
-				w.node("a", "kubevirt://a")
-				w.machine("a", machineSpec)
-				f := w.capacity(suite.WithTap(func(c suite.Call) (*http.Response, error) {
-					if c.N == n {
-						return suite.Answer(c.HTTP, code), nil
-					}
-					return nil, nil
-				}))
-				f.Insist(w.Event(dockyards.Nodes, "a"))
-				if got := w.resources("a"); got != given {
-					t.Errorf("the resources are %s", got)
-				}
-			})
-		}
-	}
-}
-
 func TestStatusesOfOthersSurviveOnNodes(t *testing.T) {
 	w := newWorld(t)
 	w.node("a", "kubevirt://a")
