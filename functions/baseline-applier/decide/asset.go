@@ -9,13 +9,14 @@ import (
 
 	"github.com/slipway-dev/slipway/functions/baseline-applier/catalog"
 	"github.com/slipway-dev/slipway/functions/baseline-applier/kinds"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
 
 // is ends the look at an asset.
 func (f Finding) is(outcome Outcome, message string) Finding {
-	f.Record.Outcome, f.Record.Message = outcome, clip(message)
+	f.Record.Outcome, f.Record.Message = outcome, clip.Line(message, messageMax)
 	if outcome != CRDMissing {
 		f.Record.Missing = ""
 	}
@@ -33,14 +34,8 @@ func (f Finding) wait() Finding {
 	return f
 }
 
-// clip keeps a message within what an Event can hold.
-func clip(message string) string {
-	const most = 500
-	if runes := []rune(message); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return message
-}
+// messageMax is within what an Event can hold, in bytes.
+const messageMax = 500
 
 // asset finds out about one asset.
 func (l *looker) asset(a catalog.Asset) Finding {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -81,7 +82,7 @@ type telling struct {
 func (t *telling) event(f *Finding, warning bool, reason, message string) {
 	a := f.Asset
 	e := plan.Event{
-		Warning: warning, Reason: reason, Message: clip(f.Record.Object + ": " + message),
+		Warning: warning, Reason: reason, Message: clip.Line(f.Record.Object+": "+message, messageMax),
 		Key: a.Name + "/" + strconv.Itoa(f.Record.Revision), Action: reason + "/" + a.Name,
 		Related: &plan.Reference{APIVersion: a.Resource().APIVersion(), Kind: a.Component, Namespace: f.Namespace, Name: a.Object},
 	}
@@ -251,7 +252,7 @@ func (t *telling) grave(g Grave) {
 		e.Reason, e.Message = ReasonTombstoneDeleted, g.key()+" is deleted"
 	}
 	if e.Reason != "" {
-		e.Message = clip(e.Message)
+		e.Message = clip.Line(e.Message, messageMax)
 		t.events = append(t.events, e)
 	}
 	t.observed = append(t.observed, plan.Observation{
@@ -263,7 +264,7 @@ func (t *telling) grave(g Grave) {
 // platform tells of the whole.
 func (t *telling) platform() {
 	warn := func(reason, message string) {
-		t.events = append(t.events, plan.Event{Warning: true, Reason: reason, Message: clip(message), Key: reason + message, Action: reason})
+		t.events = append(t.events, plan.Event{Warning: true, Reason: reason, Message: clip.Line(message, messageMax), Key: reason + message, Action: reason})
 	}
 	if problem := t.view.State.Platform.Problem; problem != "" && problem != t.view.Old.Platform.Problem {
 		warn(ReasonInvalidExclusion, problem+"; nothing is written until it can be read")

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/functions/baseline-applier/catalog"
+	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
@@ -59,7 +60,7 @@ func annotation(obj *unstructured.Unstructured, key string) string {
 
 // problem notes what is wrong with an annotation.
 func (r *Record) problem(reason, message string) {
-	r.Problems = append(r.Problems, reason+": "+clip(message))
+	r.Problems = append(r.Problems, reason+": "+clip.Line(message, messageMax))
 }
 
 // namespace reads the object's namespace, for an object that is not there.
