@@ -85,7 +85,7 @@ func (a *Archive) Start(ctx context.Context, _ map[string]string) error {
 }
 
 // Stop ends what runs beside requests.
-func (a *Archive) Stop(context.Context) error {
+func (a *Archive) Stop(context.Context) error { //nolint:unparam // the signature that kn func asks for
 	if a.stop != nil {
 		a.stop()
 		a.ended.Wait()

@@ -259,7 +259,7 @@ func (b *browser) picture(path string) {
 	b.do("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true, "clip": map[string]any{
 		"x": 0, "y": 0, "width": page.CSSContentSize.Width, "height": min(page.CSSContentSize.Height, 1800), "scale": 1,
 	}}, &shot)
-	if err := os.WriteFile(path, shot.Data, 0o600); err != nil {
+	if err := os.WriteFile(path, shot.Data, 0o600); err != nil { //nolint:gosec // below the directory that the caller named
 		b.t.Fatal(err)
 	}
 }

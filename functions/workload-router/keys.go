@@ -193,11 +193,17 @@ func (m mapper) label(ctx context.Context, r *read.Reader, namespace, clusterNam
 	}
 	need := plan.Need{Cluster: remote, Resource: dockyards.Services, Namespace: e.Namespace, Selector: v1alpha3.LabelWorkloadName}
 	bounds := read.Bounds{Page: 1, Objects: 1, Fields: "metadata.name=" + e.Name}
-	_, _, unknown := r.Scan(ctx, need, bounds, func(service *unstructured.Unstructured) *unstructured.Unstructured {
-		if service.GetName() == e.Name {
-			name = service.GetLabels()[v1alpha3.LabelWorkloadName]
+	found, _, unknown := r.Scan(ctx, need, bounds, func(service *unstructured.Unstructured) *unstructured.Unstructured {
+		if service.GetName() != e.Name {
+			return nil
 		}
-		return nil
+		part := &unstructured.Unstructured{Object: map[string]any{}}
+		part.SetName(e.Name)
+		part.SetLabels(map[string]string{v1alpha3.LabelWorkloadName: service.GetLabels()[v1alpha3.LabelWorkloadName]})
+		return part
 	})
+	for i := range found {
+		name = found[i].GetLabels()[v1alpha3.LabelWorkloadName]
+	}
 	return name, unknown == nil, nil
 }

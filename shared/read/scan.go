@@ -28,7 +28,7 @@ type Bounds struct {
 
 // Scan lists what a need selects, a page at a time, from a server that is not
 // trusted. keep is shown each object and returns what shall be kept of it, nil for
-// nothing: only that is remembered. What was kept comes sorted by namespace and
+// nothing: only that is remembered, and only that is there when it is played again. What was kept comes sorted by namespace and
 // name. complete is false when there are more objects than may be looked at. A
 // resource that is not served has none. An error is a *fault.Fault.
 //

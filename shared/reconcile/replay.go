@@ -77,33 +77,31 @@ func (h *Host) remap(ctx context.Context, ce cloudevents.Event, recording *recor
 	}
 	p := &player{recording: recording, reads: map[string][]record.Read{}}
 	p.load(recording.Mapping)
-	ask := func(do func(r *read.Reader) ([]Key, error)) bool {
-		mapped, err := do(read.Play(p, vault.Played()))
+	add := func(mapped ...Key) {
 		for _, key := range mapped {
 			if !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}
-		return err == nil
 	}
 	if h.spec.Connected != nil && (e.Type == event.TypeConnected || e.Type == event.TypeDisconnected) {
-		told = ask(func(r *read.Reader) ([]Key, error) { return h.spec.Connected(ctx, r, e.Cluster) })
-		return keys, told
+		mapped, err := h.spec.Connected(ctx, read.Play(p, vault.Played()), e.Cluster)
+		return mapped, err == nil
 	}
 	for _, watch := range h.spec.Watches {
 		if !watch.Resource.Is(e.APIVersion, e.Kind) {
 			continue
 		}
 		told = true
-		do := watch.Keys
-		if do == nil {
-			do = func(context.Context, *read.Reader, event.Event) ([]Key, error) {
-				return []Key{{Namespace: e.Namespace, Name: e.Name}}, nil
-			}
+		if watch.Keys == nil {
+			add(Key{Namespace: e.Namespace, Name: e.Name})
+			continue
 		}
-		if !ask(func(r *read.Reader) ([]Key, error) { return do(ctx, r, e) }) {
+		mapped, err := watch.Keys(ctx, read.Play(p, vault.Played()), e)
+		if err != nil {
 			return nil, false
 		}
+		add(mapped...)
 	}
 	return keys, told
 }

@@ -261,6 +261,51 @@ func TestOverlaysDifferInWhatTheySay(t *testing.T) {
 			t.Error("there is no webhook, or nobody reaches it")
 		}
 	})
+	t.Run("an archive that asks who reads has a token to ask with, and readers have a port", func(t *testing.T) {
+		for _, overlay := range []string{"development", "durable", "bucket"} {
+			objs := p.render("deploy/overlays/" + overlay)
+			archive := find(objs, "Deployment", "event-archive")
+			if archive == nil {
+				archive = find(objs, "Service", "event-archive")
+			}
+			if mounted, found, _ := unstructured.NestedBool(archive.Object, "spec", "template", "spec", "automountServiceAccountToken"); found && !mounted {
+				t.Errorf("%s: the archive has no token", overlay)
+			}
+			if text(archive, "spec", "template", "metadata", "labels", "app.kubernetes.io/name") != text(find(objs, "Service", "event-archive-readers"), "spec", "selector", "app.kubernetes.io/name") {
+				t.Errorf("%s: the Service of readers does not find the archive", overlay)
+			}
+			settings := env(t, archive)
+			if (settings["ARCHIVE_DIR"] == "") != (overlay == "bucket") || settings["ARCHIVE_READERS"] == "" {
+				t.Errorf("%s: the archive's settings are %v", overlay, settings)
+			}
+		}
+	})
+	t.Run("the console has one right and no door", func(t *testing.T) {
+		objs := p.render("deploy/overlays/console")
+		content, err := json.Marshal(find(objs, "Deployment", "console"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"--listen=127.0.0.1:", "--offline", `"automountServiceAccountToken":false`} {
+			if !strings.Contains(string(content), want) {
+				t.Errorf("the console lacks %s", want)
+			}
+		}
+		for _, obj := range objs {
+			subjects, _, _ := unstructured.NestedSlice(obj.Object, "subjects")
+			for _, subject := range subjects {
+				if subject.(map[string]any)["name"] == "console" && text(obj, "roleRef", "name") != "recordings-reader" {
+					t.Errorf("%s gives the console a right", named(obj))
+				}
+			}
+			if obj.GetKind() == "Service" && strings.HasPrefix(obj.GetAPIVersion(), "serving.") && obj.GetName() != "event-archive" && env(t, obj)["SLIPWAY_RECORD"] != "namespaces" {
+				t.Errorf("%s does not look at the annotation of a namespace", named(obj))
+			}
+		}
+		if rules, _, _ := unstructured.NestedSlice(find(objs, "NetworkPolicy", "console").Object, "spec", "ingress"); len(rules) > 0 {
+			t.Errorf("somebody may connect to the console: %v", rules)
+		}
+	})
 	t.Run("what is left out is not there", func(t *testing.T) {
 		for _, obj := range p.render("deploy/overlays/without-crds") {
 			if obj.GetKind() == "CustomResourceDefinition" {
@@ -273,4 +318,20 @@ func TestOverlaysDifferInWhatTheySay(t *testing.T) {
 			}
 		}
 	})
+}
+
+// env are the variables of a workload's container; what comes from elsewhere is told so.
+func env(t *testing.T, obj *unstructured.Unstructured) map[string]string {
+	t.Helper()
+	containers, _, _ := unstructured.NestedSlice(obj.Object, "spec", "template", "spec", "containers")
+	out := map[string]string{}
+	for _, v := range containers[0].(map[string]any)["env"].([]any) {
+		variable := v.(map[string]any)
+		value, ok := variable["value"].(string)
+		if !ok {
+			value = "(from elsewhere)"
+		}
+		out[variable["name"].(string)] = value
+	}
+	return out
 }

@@ -165,7 +165,7 @@ func mayImport(from, to string) bool {
 
 // heavy must never be linked into a function: its process starts in
 // milliseconds and rests in a few megabytes.
-var heavy = []string{"sigs.k8s.io/controller-runtime/pkg/manager", "knative.dev/pkg", "knative.dev/eventing", "k8s.io/kubernetes", "cuelang.org/go", "k8s.io/apiextensions-apiserver/pkg/apiserver"}
+var heavy = []string{"sigs.k8s.io/controller-runtime/pkg/manager", "knative.dev/pkg", "knative.dev/eventing", "k8s.io/kubernetes", "cuelang.org/go", "k8s.io/apiextensions-apiserver/pkg/apiserver", "github.com/minio/minio-go"}
 
 // mayLink is the one exception: workload-renderer evaluates templates, in child
 // processes of its own binary.
