@@ -157,7 +157,7 @@ annotation ` + decide.AnnotationPaused + ` instead.`,
 			if err != nil {
 				return fmt.Errorf("cannot connect to the cluster: %w", err)
 			}
-			records := client.Resource(kind.ConfigMaps.GVR()).Namespace(b.namespace)
+			records := client.Resource(kind.ConfigMaps.GVR()).Namespace(b.system)
 			memory, err := records.Get(cmd.Context(), decide.StateName, metav1.GetOptions{})
 			if err != nil {
 				return fmt.Errorf("cannot read the record: %w", err)
@@ -201,7 +201,7 @@ func (b *baselineOptions) view(ctx context.Context) (decide.View, error) {
 	if err != nil {
 		return decide.View{}, err
 	}
-	settings.HCONamespace, settings.StateNamespace = b.hcoNamespace, b.namespace
+	settings.HCONamespace, settings.StateNamespace = b.hcoNamespace, b.system
 	if len(b.files) > 0 {
 		objects, err := readObjects(b.files)
 		if err != nil {

@@ -58,18 +58,13 @@ func (m mapper) ofObject(res kind.Resource) func(context.Context, *read.Reader, 
 		if res.String() == kinds.PrometheusRules.String() && e.Namespace == decide.RuleNamespace && e.Name == decide.RuleName {
 			return m.of(decide.PartAsset("descheduler-loadaware")), nil
 		}
-		i := slices.IndexFunc(m.catalog.Assets, func(a catalog.Asset) bool {
-			return a.Resource().String() == res.String() && a.Object == e.Name && a.NamespaceIn(m.settings.HCONamespace) == e.Namespace
-		})
-		if i < 0 {
-			if slices.ContainsFunc(m.catalog.Buried(), func(obj *unstructured.Unstructured) bool {
-				return res.Is(obj.GetAPIVersion(), obj.GetKind()) && obj.GetName() == e.Name && obj.GetNamespace() == e.Namespace
-			}) && !e.Deleted {
-				return m.of(""), nil
-			}
+		asset, found := m.assetOf(res, e)
+		if !found && m.mustGo(res, e) {
+			return m.of(""), nil
+		}
+		if !found {
 			return nil, nil
 		}
-		asset := m.catalog.Assets[i]
 		live, err := r.Get(ctx, decide.Management, res, e.Namespace, e.Name)
 		if err != nil || m.left.as(asset.Name, live) {
 			return nil, err
@@ -83,6 +78,24 @@ func (m mapper) ofObject(res kind.Resource) func(context.Context, *read.Reader, 
 		}
 		return m.of(decide.PartAsset(asset.Name)), nil
 	}
+}
+
+// assetOf is the asset that an event's object belongs to.
+func (m mapper) assetOf(res kind.Resource, e event.Event) (catalog.Asset, bool) {
+	i := slices.IndexFunc(m.catalog.Assets, func(a catalog.Asset) bool {
+		return a.Resource().String() == res.String() && a.Object == e.Name && a.NamespaceIn(m.settings.HCONamespace) == e.Namespace
+	})
+	if i < 0 {
+		return catalog.Asset{}, false
+	}
+	return m.catalog.Assets[i], true
+}
+
+// mustGo tells of an object that older catalogs made.
+func (m mapper) mustGo(res kind.Resource, e event.Event) bool {
+	return !e.Deleted && slices.ContainsFunc(m.catalog.Buried(), func(obj *unstructured.Unstructured) bool {
+		return res.Is(obj.GetAPIVersion(), obj.GetKind()) && obj.GetName() == e.Name && obj.GetNamespace() == e.Namespace
+	})
 }
 
 // ofDefinition: the assets that need it, if one of them waits for it, looks into it,
