@@ -21,7 +21,7 @@ RECORD ?=
 help: ## Explain the targets
 	@echo "Slipway: KubeVirt platforms run by stateless functions on Knative."
 	@echo
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  make logs-NAME  Follow the log of one function on a cluster"
 	@echo "  make deploy-NAME  Build, push and deploy one function with kn func"
 	@echo
@@ -144,3 +144,11 @@ tools: # The pinned tools of `make check` and `make generate`
 .PHONY: clean
 clean: ## Remove what was built and left behind by local stacks
 	rm -rf .cache .local build
+
+.PHONY: e2e
+e2e: ## A real cluster on this machine, with everything installed, end to end (root on Linux)
+	SLIPWAY_E2E=$(or $(SLIPWAY_E2E),1) go test -count=1 -timeout 60m -v ./test/cluster
+
+.PHONY: e2e-shell
+e2e-shell: ## The same cluster, and a shell to look around in it
+	go run ./test/cluster/shell

@@ -122,10 +122,11 @@ func (c *Cluster) up(ctx context.Context) error {
 		}
 	}
 	c.Say("Knative is up")
-	if err := c.simulators(ctx); err != nil {
+	if err := c.Deploy(ctx); err != nil {
 		return err
 	}
-	if err := c.Deploy(ctx); err != nil {
+	// Not before: kwok gives up when it sees an API group half there.
+	if err := c.simulators(ctx); err != nil {
 		return err
 	}
 	if err := c.AwaitReady(ctx); err != nil {
