@@ -36,6 +36,7 @@ help: ## Explain the targets
 	@echo "                       WORKLOADS=100 (follow so many workload clusters of Cluster API)"
 	@echo "  make deploy settings: REGISTRY=$(if $(REGISTRY),$(REGISTRY),ghcr.io/you) (where images go)   OVERLAY=$(OVERLAY) (a folder of deploy/overlays)"
 	@echo "                       IMAGES=PREFIX TAG=TAG (use images that are there)   NAMESPACE=$(NAMESPACE) (of kn func)"
+	@echo "  make e2e   settings: SLIPWAY_E2E=required (fail where this machine cannot, instead of skipping)"
 	@echo "  make test  settings: TESTFLAGS='-run Name -v'   PKG=./shared/..."
 
 .PHONY: run

@@ -51,7 +51,7 @@ func begin(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := node.Probe(t.Context(), filepath.Dir(cluster.State(root))); err != nil {
+	if err := node.Probe(t.Context(), cluster.State(root)); err != nil {
 		if want == required {
 			t.Fatalf("local node: %v", err)
 		}
@@ -97,7 +97,8 @@ func (f *fixture) kubectl(args ...string) string {
 // apply applies a manifest that is given as text.
 func (f *fixture) apply(manifest string) {
 	f.t.Helper()
-	file := filepath.Join(f.t.TempDir(), "manifest.yaml")
+	// Not below the test's own folder: its name may hold commas, at which kubectl splits.
+	file := filepath.Join(cluster.State(f.Root), "manifest.yaml")
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		f.t.Fatal(err)
 	}

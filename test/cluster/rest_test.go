@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/slipway-dev/slipway/test/cluster"
 )
 
 // fingerprint is what deploying decides about each object, not what controllers say.
@@ -24,7 +26,7 @@ func (f *fixture) fingerprint() map[string]string {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	file := filepath.Join(f.t.TempDir(), "rendered.json")
+	file := filepath.Join(cluster.State(f.Root), "rendered.json")
 	list := map[string]any{"apiVersion": "v1", "kind": "List"}
 	var items []any
 	for _, obj := range objects {
@@ -133,7 +135,7 @@ func atRest(f *fixture, report *report) {
 	f.kubectl("delete", "pingsources.sources.knative.dev", "--all", "-n", "slipway-system")
 	f.apply(foreign)
 	f.atZero()
-	changes := f.churn(30 * time.Second)
+	changes := f.churn()
 	report.add("foreign objects changed %d times in 30 s: no function was started", changes)
 	if err := f.Deploy(ctx); err != nil {
 		f.t.Fatal(err)
@@ -144,11 +146,11 @@ func atRest(f *fixture, report *report) {
 }
 
 // churn changes foreign objects ten times a second and fails for every function that
-// wakes up. It returns the number of changes.
-func (f *fixture) churn(lasts time.Duration) int {
+// wakes up, for half a minute. It returns the number of changes.
+func (f *fixture) churn() int {
 	f.t.Helper()
 	ctx := f.t.Context()
-	ticker, end := time.NewTicker(100*time.Millisecond), time.NewTimer(lasts)
+	ticker, end := time.NewTicker(100*time.Millisecond), time.NewTimer(30*time.Second)
 	defer ticker.Stop()
 	defer end.Stop()
 	changes := 0

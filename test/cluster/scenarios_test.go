@@ -54,6 +54,8 @@ type report struct{ lines []string }
 
 func (r *report) add(format string, args ...any) {
 	r.lines = append(r.lines, fmt.Sprintf(format, args...))
+	// At once as well: a story that is broken off shall have told something.
+	fmt.Fprintln(os.Stderr, "   measured:", r.lines[len(r.lines)-1])
 }
 
 // String is one line per measurement.
@@ -115,7 +117,7 @@ func (f *fixture) reconciled(name string) time.Duration {
 
 func fromZero(f *fixture, report *report) {
 	var cold, warm []time.Duration
-	for i := range 3 {
+	for i := range 2 {
 		f.atZero()
 		cold = append(cold, f.reconciled(fmt.Sprintf("cold-%d", i)))
 		for j := range 3 {
@@ -217,7 +219,7 @@ func dockyards(f *fixture, report *report) {
 	f.kubectl("apply", "-f", filepath.Join(f.Root, settings))
 	// A function reads them when it starts.
 	f.atZero()
-	f.kubectl("apply", "-n", "default", "-k", filepath.Join(f.Root, "deploy/samples/dockyards"))
+	f.kubectl("apply", "-k", filepath.Join(f.Root, "deploy/samples/dockyards"))
 	// What controllers beside Slipway know.
 	f.kubectl("apply", "--server-side", "--subresource=status", "-k", filepath.Join(f.Root, "deploy/samples/dockyards/status"))
 	var slowest time.Duration
