@@ -31,7 +31,7 @@ OBJECTS ?= 300
 help: ## Explain the targets
 	@echo "Slipway: KubeVirt platforms run by stateless functions on Knative."
 	@echo
-	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo "  make logs-NAME  Follow the log of one function on a cluster"
 	@echo "  make deploy-NAME  Build, push and deploy one function with kn func"
 	@echo
@@ -50,6 +50,7 @@ help: ## Explain the targets
 	@echo "  make fuzz  settings: FUZZTIME=$(FUZZTIME) (of each target)   TARGET=REGEXP   KEEP=1"
 	@echo "  make deploy settings: REGISTRY=$(if $(REGISTRY),$(REGISTRY),ghcr.io/you) (where images go)   OVERLAY=$(OVERLAY) (a folder of deploy/overlays)"
 	@echo "                       IMAGES=PREFIX TAG=TAG (use images that are there)   NAMESPACE=$(NAMESPACE) (of kn func)"
+	@echo "  make e2e   settings: SLIPWAY_E2E=required (fail where this machine cannot, instead of skipping)"
 	@echo "  make test  settings: TESTFLAGS='-run Name -v'   PKG=./shared/..."
 
 .PHONY: run
@@ -186,3 +187,11 @@ formatter: # The pinned formatter
 chaos: ## Kill API server, broker and functions at random, and compare with a calm run
 	@go run ./deploy/local build --all
 	go run ./test/chaos $(if $(SEED),-seed $(SEED)) -duration $(DURATION) -objects $(OBJECTS)
+
+.PHONY: e2e
+e2e: ## A real cluster on this machine, with everything installed, end to end (root on Linux)
+	SLIPWAY_E2E=$(or $(SLIPWAY_E2E),1) go test -count=1 -timeout 60m -v ./test/cluster
+
+.PHONY: e2e-shell
+e2e-shell: ## The same cluster, and a shell to look around in it
+	go run ./test/cluster/shell

@@ -5,11 +5,19 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/deploy/local/build"
 	"github.com/slipway-dev/slipway/test/cluster"
@@ -43,7 +51,7 @@ func begin(t *testing.T) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := node.Probe(t.Context(), filepath.Dir(cluster.State(root))); err != nil {
+	if err := node.Probe(t.Context(), cluster.State(root)); err != nil {
 		if want == required {
 			t.Fatalf("local node: %v", err)
 		}
@@ -58,6 +66,16 @@ func begin(t *testing.T) *fixture {
 			t.Error(err)
 		}
 	})
+	// Whoever interrupts a test wants it cleaned up all the same.
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		if err := c.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+		os.Exit(1)
+	}()
 	f := &fixture{c, t}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -79,7 +97,8 @@ func (f *fixture) kubectl(args ...string) string {
 // apply applies a manifest that is given as text.
 func (f *fixture) apply(manifest string) {
 	f.t.Helper()
-	file := filepath.Join(f.t.TempDir(), "manifest.yaml")
+	// Not below the test's own folder: its name may hold commas, at which kubectl splits.
+	file := filepath.Join(cluster.State(f.Root), "manifest.yaml")
 	if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
 		f.t.Fatal(err)
 	}
@@ -125,26 +144,47 @@ func (f *fixture) atZero() time.Duration {
 
 const machineKind = "machines.vitistack.io"
 
-// notReady are the objects of a kind whose condition Ready is not True.
-func (f *fixture) notReady(kind string) string {
-	out, err := f.Kubectl(f.t.Context(), "get", kind, "-A", "-o",
-		`jsonpath={range .items[*]}{.metadata.name}={.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}`)
+// machineResource is the same for the client.
+var machineResource = schema.GroupVersionResource{Group: "vitistack.io", Version: "v1alpha1", Resource: "machines"}
+
+// notReady are the objects of a kind that are not Ready; there has to be one at least.
+func (f *fixture) notReady(resource schema.GroupVersionResource) string {
+	list, err := f.Client.Resource(resource).List(f.t.Context(), metav1.ListOptions{})
 	if err != nil {
 		return err.Error()
 	}
+	if len(list.Items) == 0 {
+		return "there is none"
+	}
 	var waiting []string
-	for line := range strings.Lines(out) {
-		if line = strings.TrimSpace(line); line != "" && !strings.HasSuffix(line, "=True") {
-			waiting = append(waiting, line)
+	for _, obj := range list.Items {
+		if !ready(obj) {
+			waiting = append(waiting, obj.GetName())
 		}
 	}
 	return strings.Join(waiting, " ")
 }
 
+// ready tells whether the condition Ready is True; of an object that has no such
+// condition, whether all are that it has.
+func ready(obj unstructured.Unstructured) bool {
+	list, _, _ := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	all := map[any]bool{}
+	for _, item := range list {
+		if condition, ok := item.(map[string]any); ok {
+			all[condition["type"]] = condition["status"] == "True"
+		}
+	}
+	if is, found := all["Ready"]; found {
+		return is
+	}
+	return len(all) > 0 && !slices.Contains(slices.Collect(maps.Values(all)), false)
+}
+
 // machinesReady waits until every Machine is Ready and has exactly one VirtualMachine.
 func (f *fixture) machinesReady() time.Duration {
 	f.t.Helper()
-	took := f.eventually("all Machines Ready", func() string { return f.notReady(machineKind) })
+	took := f.eventually("all Machines Ready", func() string { return f.notReady(machineResource) })
 	machines := strings.Fields(f.kubectl("get", machineKind, "-A", "-o", "name"))
 	virtual := strings.Fields(f.kubectl("get", "virtualmachines.kubevirt.io", "-A", "-o", "name"))
 	if len(machines) != len(virtual) {

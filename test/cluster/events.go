@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/slipway-dev/slipway/shared/event"
 )
 
@@ -46,10 +49,17 @@ func (c *Cluster) Resync(ctx context.Context, functions ...string) error {
 // Pods are the functions' pods that are not on their way out, "function/pod" each. The
 // archive is none of them: it always runs.
 func (c *Cluster) Pods(ctx context.Context) ([]string, error) {
-	text, err := c.Kubectl(ctx, "get", "pods", "-n", Namespace, "-l", "serving.knative.dev/service,serving.knative.dev/service!=event-archive", "-o",
-		`jsonpath={range .items[?(!@.metadata.deletionTimestamp)]}{.metadata.labels.serving\.knative\.dev/service}/{.metadata.name}{"\n"}{end}`)
+	const service = "serving.knative.dev/service"
+	list, err := c.Client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Namespace(Namespace).List(ctx,
+		metav1.ListOptions{LabelSelector: service + "," + service + "!=event-archive"})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot list the functions' pods: %w", err)
 	}
-	return strings.Fields(text), nil
+	var pods []string
+	for _, pod := range list.Items {
+		if pod.GetDeletionTimestamp() == nil {
+			pods = append(pods, pod.GetLabels()[service]+"/"+pod.GetName())
+		}
+	}
+	return pods, nil
 }

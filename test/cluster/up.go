@@ -122,10 +122,11 @@ func (c *Cluster) up(ctx context.Context) error {
 		}
 	}
 	c.Say("Knative is up")
-	if err := c.simulators(ctx); err != nil {
+	if err := c.Deploy(ctx); err != nil {
 		return err
 	}
-	if err := c.Deploy(ctx); err != nil {
+	// Not before: kwok gives up when it sees an API group half there.
+	if err := c.simulators(ctx); err != nil {
 		return err
 	}
 	if err := c.AwaitReady(ctx); err != nil {
@@ -191,24 +192,21 @@ func (c *Cluster) simulators(ctx context.Context) error {
 
 // Deploy installs Slipway, or brings it up to date, as `make deploy` does.
 func (c *Cluster) Deploy(ctx context.Context, settings ...string) error {
-	_, err := c.script(ctx, "deploy/deploy", append([]string{"IMAGES=" + images, "TAG=" + bundle.Tag}, settings...)...)
-	return err
+	return c.script(ctx, "deploy/deploy", append([]string{"IMAGES=" + images, "TAG=" + bundle.Tag}, settings...)...)
 }
 
 // Undeploy removes Slipway, as `make undeploy` does.
 func (c *Cluster) Undeploy(ctx context.Context, settings ...string) error {
-	_, err := c.script(ctx, "deploy/undeploy", settings...)
-	return err
+	return c.script(ctx, "deploy/undeploy", settings...)
 }
 
-func (c *Cluster) script(ctx context.Context, path string, settings ...string) (string, error) {
+func (c *Cluster) script(ctx context.Context, path string, settings ...string) error {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.Root, path)) //nolint:gosec // of this repository
 	cmd.Env = append(append(os.Environ(), "OVERLAY="+overlay, "KUBECTL="+c.KubectlCommand()), settings...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return string(out), fmt.Errorf("%s: %w\n%s", path, err, out)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", path, err, out)
 	}
-	return string(out), nil
+	return nil
 }
 
 // Rendered are the objects that Deploy applies.

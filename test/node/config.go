@@ -95,7 +95,7 @@ maxPods: 200
 clusterDNS: [%[6]q]
 clusterDomain: cluster.local
 resolvConf: %[7]q
-evictionHard: {memory.available: 100Mi, nodefs.available: 1%%, imagefs.available: 1%%, nodefs.inodesFree: 1%%, imagefs.inodesFree: 1%%}
+evictionHard: {memory.available: 100Mi, nodefs.available: 500Mi, imagefs.available: 500Mi, nodefs.inodesFree: 1%%, imagefs.inodesFree: 1%%}
 imageGCHighThresholdPercent: 100
 imageGCLowThresholdPercent: 99
 serializeImagePulls: false

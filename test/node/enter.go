@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -74,9 +73,9 @@ func (n *Node) client() (*http.Client, error) {
 	return rest.HTTPClientFor(config)
 }
 
-// answers asks the API server and wants a 200.
-func answers(ctx context.Context, client *http.Client, path string) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, apiURL+path, http.NoBody)
+// ready asks the API server whether it is.
+func ready(ctx context.Context, client *http.Client) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, apiURL+"/readyz", http.NoBody)
 	if err != nil {
 		return err
 	}
@@ -86,7 +85,7 @@ func answers(ctx context.Context, client *http.Client, path string) error {
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, resp.Status)
+		return fmt.Errorf("it answers %s", resp.Status)
 	}
 	return nil
 }
@@ -108,16 +107,6 @@ func (n *Node) Import(ctx context.Context, images ...Image) error {
 		return fmt.Errorf("cannot import images: %w: %s", err, strings.TrimSpace(said.String()))
 	}
 	return written
-}
-
-// ImportArchive loads an archive as container engines write it.
-func (n *Node) ImportArchive(ctx context.Context, archive io.Reader) error {
-	cmd := n.Enter(ctx, "ctr", "--namespace", "k8s.io", "images", "import", "-")
-	cmd.Stdin = archive
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("cannot import images: %w: %s", err, bytes.TrimSpace(out))
-	}
-	return nil
 }
 
 // childOf is the process that the given one started, 0 if there is none.

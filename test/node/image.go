@@ -74,7 +74,7 @@ func WriteArchive(w io.Writer, images ...Image) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFile(archive, "manifest.json", 0o644, table); err != nil {
+	if err := writeFile(archive, "manifest.json", table); err != nil {
 		return err
 	}
 	return archive.Close()
@@ -110,7 +110,7 @@ func writeImage(archive *tar.Writer, image Image) (entry, error) {
 	}
 	aboutSum := sha256.Sum256(about)
 	aboutName := hex.EncodeToString(aboutSum[:]) + ".json"
-	return entry{Config: aboutName, RepoTags: []string{image.Name}, Layers: []string{layer}}, writeFile(archive, aboutName, 0o644, about)
+	return entry{Config: aboutName, RepoTags: []string{image.Name}, Layers: []string{layer}}, writeFile(archive, aboutName, about)
 }
 
 // writeLayer writes the file system of an image: users, a folder for temporary files,
@@ -128,10 +128,10 @@ func writeLayer(w io.Writer, binary, program string) error {
 			return err
 		}
 	}
-	if err := writeFile(layer, "etc/passwd", 0o644, []byte("root:x:0:0:root:/:/none\nnonroot:x:65532:65532:nonroot:/tmp:/none\n")); err != nil {
+	if err := writeFile(layer, "etc/passwd", []byte("root:x:0:0:root:/:/none\nnonroot:x:65532:65532:nonroot:/tmp:/none\n")); err != nil {
 		return err
 	}
-	if err := writeFile(layer, "etc/group", 0o644, []byte("root:x:0:\nnonroot:x:65532:\n")); err != nil {
+	if err := writeFile(layer, "etc/group", []byte("root:x:0:\nnonroot:x:65532:\n")); err != nil {
 		return err
 	}
 	file, err := os.Open(binary)
@@ -152,8 +152,8 @@ func writeLayer(w io.Writer, binary, program string) error {
 	return layer.Close()
 }
 
-func writeFile(w *tar.Writer, name string, mode int64, content []byte) error {
-	if err := w.WriteHeader(header(name, mode, int64(len(content)))); err != nil {
+func writeFile(w *tar.Writer, name string, content []byte) error {
+	if err := w.WriteHeader(header(name, 0o644, int64(len(content)))); err != nil {
 		return err
 	}
 	_, err := io.Copy(w, bytes.NewReader(content))

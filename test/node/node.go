@@ -67,9 +67,7 @@ func Start(ctx context.Context, opts Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := fnv.New32a()
-	_, _ = io.WriteString(name, state)
-	n := &Node{opts: opts, state: state, group: fmt.Sprintf("slipway-node-%08x", name.Sum32()), started: time.Now()}
+	n := &Node{opts: opts, state: state, group: groupName(state), started: time.Now()}
 	n.pki = &pki{dir: filepath.Join(state, "pki")}
 	if err := os.MkdirAll(filepath.Dir(state), 0o755); err != nil {
 		return nil, err
@@ -82,6 +80,31 @@ func Start(ctx context.Context, opts Options) (*Node, error) {
 		return nil, errors.Join(err, n.Stop())
 	}
 	return n, nil
+}
+
+// groupName is the name of the control groups of the node that lives in a folder.
+func groupName(state string) string {
+	sum := fnv.New32a()
+	_, _ = io.WriteString(sum, state)
+	return fmt.Sprintf("slipway-node-%08x", sum.Sum32())
+}
+
+// Clear removes what is left of a node in the given folder whose process was killed. It
+// refuses while the node runs.
+func Clear(ctx context.Context, state string) error {
+	state, err := filepath.Abs(state)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(state), 0o755); err != nil {
+		return err
+	}
+	lock, err := flock.Try(state + ".lock")
+	if err != nil {
+		return fmt.Errorf("cannot clear %q: %w", state, err)
+	}
+	defer lock.Unlock()
+	return errors.Join(removeCgroups(ctx, groupName(state)), os.RemoveAll(state))
 }
 
 func (n *Node) start(ctx context.Context) error {
@@ -111,7 +134,7 @@ func (n *Node) start(ctx context.Context) error {
 // boot makes the namespaces.
 func (n *Node) boot(ctx context.Context) error {
 	script := n.conf("boot.sh")
-	if err := os.WriteFile(script, boot, 0o700); err != nil {
+	if err := os.WriteFile(script, boot, 0o600); err != nil {
 		return err
 	}
 	// Stop ends it: a canceled test still wants to look around.
@@ -162,7 +185,7 @@ func (n *Node) kubernetes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := n.until(ctx, "the API server", func() error { return answers(ctx, api, "/readyz") }); err != nil {
+	if err := n.until(ctx, "the API server", func() error { return ready(ctx, api) }); err != nil {
 		return err
 	}
 	n.say("the API server is ready")

@@ -18,7 +18,7 @@ import (
 const (
 	cpus         = 2
 	memoryNeeded = 4 << 30
-	diskNeeded   = 7 << 30
+	diskNeeded   = 5 << 30
 	cniDir       = "/usr/lib/cni"
 	cgroupRoot   = "/sys/fs/cgroup"
 	tmpfsMagic   = 0x01021994
@@ -26,8 +26,11 @@ const (
 )
 
 // Probe tells whether this machine can run a node with its state in the given folder.
-// The error names the first step that fails, and what was said. Nothing stays behind.
+// The error names the first step that fails, and what was said. Nothing stays behind,
+// also not of a node whose process was killed.
 func Probe(ctx context.Context, state string) error {
+	// Its space may be what is missing. Where it cannot be cleared a step says why.
+	_ = Clear(ctx, state)
 	for _, step := range []struct {
 		name  string
 		check func(context.Context, string) error
@@ -38,7 +41,7 @@ func Probe(ctx context.Context, state string) error {
 		{"cgroups", cgroups},
 		{"namespaces, overlayfs, veth and nftables", namespaces},
 	} {
-		if err := step.check(ctx, state); err != nil {
+		if err := step.check(ctx, filepath.Dir(state)); err != nil {
 			return fmt.Errorf("%s: %w", step.name, err)
 		}
 	}

@@ -36,7 +36,7 @@ func run(ctx context.Context, command []string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := node.Probe(ctx, filepath.Dir(cluster.State(root))); err != nil {
+	if err := node.Probe(ctx, cluster.State(root)); err != nil {
 		return fmt.Errorf("this machine cannot run a node: %w", err)
 	}
 	c, err := cluster.Up(ctx, root, os.Stderr)
