@@ -147,14 +147,12 @@ func (w *world) copyOf(m *mischief) *suite.Copy {
 // now is everything that is compared.
 func (w *world) now() map[string]string {
 	w.TB.Helper()
-	state := map[string]string{}
-	if w.s.state != nil {
-		state = w.s.state(w)
-	} else {
-		state = w.State()
+	look := w.s.state
+	if look == nil {
+		look = func(w *world) map[string]string { return w.State() }
 	}
 	all := map[string]string{}
-	for key, text := range state {
+	for key, text := range look(w) {
 		kindName, name, _ := strings.Cut(key, "/")
 		if slices.Contains(clusterwide, kindName) && !strings.Contains(name, w.NS) {
 			continue // another test's
