@@ -95,37 +95,23 @@ func (f *feed) answered(asked kubetest.Request, resp *http.Response) error {
 	return nil
 }
 
-// wrote makes the events of a write. obj is what the server answered, or nil.
+// wrote makes the event of a write. obj is what the server answered, or nil.
 func (f *feed) wrote(asked kubetest.Request, obj *unstructured.Unstructured) {
-	what, name := map[string]string{"create": "add", "delete": "delete"}[asked.Verb], asked.Name
-	if what == "" {
-		what = "update"
-	}
-	stored := obj != nil && obj.GetKind() != "Status"
-	if stored {
-		name = obj.GetName()
+	if obj != nil && obj.GetKind() == "Status" {
+		obj = nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if stored {
-		key := asked.Group + asked.Resource + asked.Namespace + "/" + name
-		if f.versions[key] == obj.GetResourceVersion() {
-			return
-		}
-		f.versions[key] = obj.GetResourceVersion()
-		if what == "delete" && len(obj.GetFinalizers()) > 0 {
-			what = "update"
-		}
+	what, name, news := f.happened(asked, obj)
+	if !news {
+		return
 	}
 	for _, watch := range f.watches {
-		if watch.Resource.Group != asked.Group || watch.Resource.Plural != asked.Resource || !f.concerns(watch, asked.Namespace) {
-			continue
-		}
-		if selector, err := labels.Parse(watch.Selector); stored && err == nil && !selector.Matches(labels.Set(obj.GetLabels())) {
+		if !f.watched(watch, asked, obj) {
 			continue
 		}
 		ce := suite.Changed(what, watch.Resource.APIVersion(), watch.Resource.Kind, asked.Namespace, name)
-		if asked.Namespace == f.remoteNS && f.remoteNS != "" {
+		if f.there(asked.Namespace) {
 			ce.SetExtension(event.ExtCluster, f.cluster)
 		}
 		f.pending = append(f.pending, ce)
@@ -138,9 +124,42 @@ func (f *feed) wrote(asked kubetest.Request, obj *unstructured.Unstructured) {
 	}
 }
 
+// happened is what became of which object, and whether anything did.
+func (f *feed) happened(asked kubetest.Request, obj *unstructured.Unstructured) (what, name string, news bool) {
+	what, name = map[string]string{"create": "add", "delete": "delete"}[asked.Verb], asked.Name
+	if what == "" {
+		what = "update"
+	}
+	if obj == nil {
+		return what, name, true
+	}
+	name = obj.GetName()
+	key := asked.Group + asked.Resource + asked.Namespace + "/" + name
+	if f.versions[key] == obj.GetResourceVersion() {
+		return what, name, false
+	}
+	f.versions[key] = obj.GetResourceVersion()
+	if what == "delete" && len(obj.GetFinalizers()) > 0 {
+		what = "update"
+	}
+	return what, name, true
+}
+
+// watched tells whether a watch sees an object.
+func (f *feed) watched(watch reconcile.Watch, asked kubetest.Request, obj *unstructured.Unstructured) bool {
+	if watch.Resource.Group != asked.Group || watch.Resource.Plural != asked.Resource || !f.concerns(watch, asked.Namespace) {
+		return false
+	}
+	selector, err := labels.Parse(watch.Selector)
+	return obj == nil || err != nil || selector.Matches(labels.Set(obj.GetLabels()))
+}
+
+// there tells whether a namespace stands for the workload cluster.
+func (f *feed) there(namespace string) bool { return f.remoteNS != "" && namespace == f.remoteNS }
+
 // concerns tells whether a watch is one of where the object lies.
 func (f *feed) concerns(watch reconcile.Watch, namespace string) bool {
-	if namespace == f.remoteNS && f.remoteNS != "" {
+	if f.there(namespace) {
 		return watch.Remote || watch.Provider != ""
 	}
 	if watch.Provider != "" {

@@ -75,6 +75,7 @@ func (s *scenario) play(t *testing.T, p perturbation) *playing {
 		r.memory = newMemory()
 		m = &mischief{stale: r.memory}
 	}
+	r.proves = p.single && m != nil
 	r.f = r.copyOf(m)
 	for i := 0; i < len(s.steps); i++ {
 		s.steps[i](r.world)

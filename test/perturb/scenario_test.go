@@ -3,6 +3,7 @@ package perturb
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/reconcile"
+	"github.com/slipway-dev/slipway/shared/record"
 	kubetest "github.com/slipway-dev/slipway/test/kube"
 	"github.com/slipway-dev/slipway/test/suite"
 )
@@ -78,6 +80,8 @@ type world struct {
 	proxy *suite.Proxy
 	// notes are a scenario's own.
 	notes map[string]string
+	// proves: what copies do is recorded, and has to be the same when it is played again.
+	proves bool
 }
 
 // scenarios are all there are, in the order of the functions' table.
@@ -130,7 +134,12 @@ func (w *world) copyOf(m *mischief) *suite.Copy {
 	w.wire = &wire{feed: w.feed, mischief: m, alone: w.s.alone}
 	wire := w.wire
 	w.current.Store(wire)
-	f := w.s.start(w, suite.WithOptions(func(o *reconcile.Options) { wire.wrap(o.Config) }))
+	f := w.s.start(w, suite.WithOptions(func(o *reconcile.Options) {
+		wire.wrap(o.Config)
+		if !w.proves && !suite.Exhaustive() {
+			o.Recorder = record.New(record.Policy{Off: true}, slog.New(slog.DiscardHandler))
+		}
+	}))
 	w.feed.declare(f.Spec())
 	return f
 }
@@ -138,14 +147,12 @@ func (w *world) copyOf(m *mischief) *suite.Copy {
 // now is everything that is compared.
 func (w *world) now() map[string]string {
 	w.TB.Helper()
-	state := map[string]string{}
-	if w.s.state != nil {
-		state = w.s.state(w)
-	} else {
-		state = w.State()
+	look := w.s.state
+	if look == nil {
+		look = func(w *world) map[string]string { return w.State() }
 	}
 	all := map[string]string{}
-	for key, text := range state {
+	for key, text := range look(w) {
 		kindName, name, _ := strings.Cut(key, "/")
 		if slices.Contains(clusterwide, kindName) && !strings.Contains(name, w.NS) {
 			continue // another test's
