@@ -46,7 +46,7 @@ func (r *report) prices() (read, write time.Duration) {
 func (r *report) system(spec reconcile.Spec, processors int) model.System {
 	m := r.Functions[spec.Name]
 	read, write := r.prices()
-	ours := float64(processors) / m.PerSecond / float64(m.WritesPerObject+1)
+	ours := float64(r.Processors) / m.PerSecond / float64(m.WritesPerObject+1)
 	own := time.Duration(max(0, 1-m.ThroughputRatio) * ours * float64(time.Second))
 	return model.System{
 		Source: sourceTime, Broker: brokerTime, Slots: max(1, spec.Concurrency), Own: own,
