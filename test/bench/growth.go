@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +84,10 @@ func (x *subject) grow(ctx context.Context, count int) (grown, error) {
 	return r, err
 }
 
-// served are the requests that the API server has answered so far, about what functions
+// counted is a line of the API server's metrics: labels, verb and number.
+var counted = regexp.MustCompile(`^apiserver_request_total\{(.*scope="(?:resource|namespace|cluster)".*verb="([A-Z]+)".*)\} (\S+)$`)
+
+// answered are the requests that the API server has answered so far, about what functions
 // read and write.
 type answered struct{ reads, writes int }
 
@@ -101,19 +105,18 @@ func (p *place) requests(ctx context.Context) (answered, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
-		line := lines.Text()
-		if !strings.HasPrefix(line, "apiserver_request_total{") || strings.Contains(line, `group="coordination.k8s.io"`) || strings.Contains(line, `dry_run="All"`) {
+		found := counted.FindStringSubmatch(lines.Text())
+		if found == nil || strings.Contains(found[1], `group="coordination.k8s.io"`) || strings.Contains(found[1], `dry_run="All"`) {
 			continue
 		}
-		n, err := strconv.ParseFloat(line[strings.LastIndexByte(line, ' ')+1:], 64)
+		n, err := strconv.ParseFloat(found[3], 64)
 		if err != nil {
 			return sum, err
 		}
-		switch {
-		case strings.Contains(line, `verb="GET"`) && strings.Contains(line, `scope="resource"`), strings.Contains(line, `verb="LIST"`):
+		switch found[2] {
+		case "GET", "LIST":
 			sum.reads += int(n)
-		case strings.Contains(line, `verb="POST"`), strings.Contains(line, `verb="PUT"`), strings.Contains(line, `verb="PATCH"`),
-			strings.Contains(line, `verb="APPLY"`), strings.Contains(line, `verb="DELETE"`):
+		case "POST", "PUT", "PATCH", "APPLY", "DELETE":
 			sum.writes += int(n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 const (
 	// warmRuns is how many Machines are applied, one after the other.
 	warmRuns = 40
-	// changesAtOnce Worktrees are changed changesEach times each, so many in a second.
-	changesAtOnce, changesEach, changesPerSecond = 100, 5, 50
+	// trees is how many Worktrees are changed in turn, for changing.
+	trees, changing = 100, 10 * time.Second
 )
 
 var (
@@ -37,12 +38,21 @@ type delayed struct {
 	// Machine is from a new Machine to its VirtualMachine: five writes, one after the
 	// other.
 	Machine spread `json:"machineAppliedToVirtualMachineMs"`
-	// Worktree is from a new commit of a Worktree to that of its GitRepository, one
-	// write, at Rate changes a second; Lost counts those that did not come.
-	Worktree spread  `json:"worktreeChangedToSourceMs"`
-	Rate     float64 `json:"changesPerSecond"`
-	Lost     int     `json:"lost"`
+	// Worktrees are from a new commit of a Worktree to that of its GitRepository, or a
+	// newer one.
+	Worktrees []atRate `json:"worktreeChangedToSourceMs"`
 }
+
+// atRate is what it is like at so many changes a second. Lost are those that did not come,
+// and neither did a newer one.
+type atRate struct {
+	Rate float64 `json:"changesPerSecond"`
+	Took spread  `json:"took"`
+	Lost int     `json:"lost"`
+}
+
+// rates are the changes a second that are tried.
+var rates = []int{10, 50}
 
 // latency measures in the local stack.
 func latency(ctx context.Context, root string) (*delayed, error) {
@@ -60,7 +70,14 @@ func latency(ctx context.Context, root string) (*delayed, error) {
 	if err := r.created(ctx, s); err != nil {
 		return r, err
 	}
-	return r, r.changed(ctx, s)
+	for _, rate := range rates {
+		w, err := changed(ctx, s, rate)
+		if err != nil {
+			return r, err
+		}
+		r.Worktrees = append(r.Worktrees, w)
+	}
+	return r, nil
 }
 
 // created times Machine applied to VirtualMachine present.
@@ -108,115 +125,56 @@ func machine(name string) *unstructured.Unstructured {
 	}}
 }
 
-func commitOf(round, i int) string { return fmt.Sprintf("%040x", 1+round*changesAtOnce+i) }
-
-// arrivals are when commits were seen.
+// arrivals are when commits were seen, of each Worktree.
 type arrivals struct {
 	mu   sync.Mutex
-	seen map[string]time.Time
+	seen map[string][]arrival
 	came chan struct{}
 }
 
-// note remembers when a commit was seen first.
-func (a *arrivals) note(commit string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if _, known := a.seen[commit]; known || commit == "" {
+type arrival struct {
+	round int64
+	at    time.Time
+}
+
+// note remembers when a commit was seen: its number is the round of changes.
+func (a *arrivals) note(name, commit string) {
+	round, err := strconv.ParseInt(commit, 16, 64)
+	if err != nil {
 		return
 	}
-	a.seen[commit] = time.Now()
+	a.mu.Lock()
+	a.seen[name] = append(a.seen[name], arrival{round, time.Now()})
+	a.mu.Unlock()
 	select {
 	case a.came <- struct{}{}:
 	default:
 	}
 }
 
-// changed times commits of Worktrees at a steady rate.
-func (r *delayed) changed(ctx context.Context, s *stack.Stack) error {
-	watch, err := s.Client.Resource(repositories).Namespace("default").Watch(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	defer watch.Stop()
-	a := &arrivals{seen: map[string]time.Time{}, came: make(chan struct{}, 1)}
-	go func() {
-		for event := range watch.ResultChan() {
-			if repository, ok := event.Object.(*unstructured.Unstructured); ok {
-				commit, _, _ := unstructured.NestedString(repository.Object, "spec", "ref", "commit")
-				a.note(commit)
-			}
-		}
-	}()
-	client := s.Client.Resource(worktrees).Namespace("default")
-	nameOf := func(i int) string { return fmt.Sprintf("tree-%03d", i) }
-	commit := func(round, i int) error {
-		body := fmt.Sprintf(`{"status":{"url":"https://git.test/r.git","referenceName":"refs/heads/main","commitHash":%q}}`, commitOf(round, i))
-		_, err := client.Patch(ctx, nameOf(i), types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
-		return err
-	}
-	if err := each(changesAtOnce, parallel, func(i int) error {
-		tree := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "dockyards.io/v1alpha3", "kind": "Worktree", "metadata": map[string]any{"name": nameOf(i)},
-			"spec": map[string]any{"files": map[string]any{"a": "YQ=="}},
-		}}
-		if _, err := client.Create(ctx, tree, metav1.CreateOptions{}); err != nil {
-			return err
-		}
-		return commit(0, i)
-	}); err != nil {
-		return err
-	}
-	if a.await(ctx, changesAtOnce) > 0 {
-		return errors.New("not every Worktree got its source")
-	}
-	begun, sent := time.Now(), map[string]time.Time{}
-	var mu sync.Mutex
-	tick := time.NewTicker(time.Second / changesPerSecond)
-	defer tick.Stop()
-	var wait sync.WaitGroup
-	errs := make(chan error, changesAtOnce*changesEach)
-	for round := 1; round <= changesEach; round++ {
-		for i := range changesAtOnce {
-			<-tick.C
-			wait.Go(func() {
-				started := time.Now()
-				err := commit(round, i)
-				mu.Lock()
-				sent[commitOf(round, i)] = started
-				mu.Unlock()
-				errs <- err
-			})
-		}
-	}
-	wait.Wait()
-	close(errs)
-	for err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	r.Rate = float64(len(sent)) / time.Since(begun).Seconds()
-	r.Lost = a.await(ctx, changesAtOnce*(changesEach+1))
-	var durations []time.Duration
+// after is when a commit, or a newer one, was seen.
+func (a *arrivals) after(name string, round int64) (time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for commit, at := range sent {
-		if seen, ok := a.seen[commit]; ok {
-			durations = append(durations, seen.Sub(at))
+	for _, seen := range a.seen[name] {
+		if seen.round >= round {
+			return seen.at, true
 		}
 	}
-	r.Worktree = spreadOf(durations)
-	return nil
+	return time.Time{}, false
 }
 
-// await waits until so many have come, or none does for a while, and returns how many
-// are missing.
-func (a *arrivals) await(ctx context.Context, count int) int {
+// await waits until all have come, or none does for a while, and returns how many are
+// missing.
+func (a *arrivals) await(ctx context.Context, sent []sending) int {
 	for {
-		a.mu.Lock()
-		missing := count - len(a.seen)
-		a.mu.Unlock()
-		if missing <= 0 {
+		missing := 0
+		for _, s := range sent {
+			if _, came := a.after(s.name, s.round); !came {
+				missing++
+			}
+		}
+		if missing == 0 {
 			return 0
 		}
 		select {
@@ -227,4 +185,77 @@ func (a *arrivals) await(ctx context.Context, count int) int {
 			return missing
 		}
 	}
+}
+
+// sending is a commit that was made.
+type sending struct {
+	name  string
+	round int64
+	at    time.Time
+}
+
+// commit makes a commit of a Worktree.
+func commit(ctx context.Context, s *stack.Stack, name string, round int64) (sending, error) {
+	made := sending{name: name, round: round, at: time.Now()}
+	body := fmt.Sprintf(`{"status":{"url":"https://git.test/r.git","referenceName":"refs/heads/main","commitHash":"%040x"}}`, round)
+	_, err := s.Client.Resource(worktrees).Namespace("default").Patch(ctx, name, types.MergePatchType, []byte(body), metav1.PatchOptions{}, "status")
+	return made, err
+}
+
+// changed times commits of Worktrees at a steady rate.
+func changed(ctx context.Context, s *stack.Stack, rate int) (atRate, error) {
+	var r atRate
+	watch, err := s.Client.Resource(repositories).Namespace("default").Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return r, err
+	}
+	defer watch.Stop()
+	a := &arrivals{seen: map[string][]arrival{}, came: make(chan struct{}, 1)}
+	go func() {
+		for event := range watch.ResultChan() {
+			if repository, ok := event.Object.(*unstructured.Unstructured); ok {
+				hash, _, _ := unstructured.NestedString(repository.Object, "spec", "ref", "commit")
+				a.note(repository.GetName(), hash)
+			}
+		}
+	}()
+	nameOf := func(i int) string { return fmt.Sprintf("tree-%d-%03d", rate, i) }
+	first := make([]sending, trees)
+	if err := each(trees, parallel, func(i int) (err error) {
+		tree := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "dockyards.io/v1alpha3", "kind": "Worktree", "metadata": map[string]any{"name": nameOf(i)},
+			"spec": map[string]any{"files": map[string]any{"a": "YQ=="}},
+		}}
+		if _, err := s.Client.Resource(worktrees).Namespace("default").Create(ctx, tree, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		first[i], err = commit(ctx, s, nameOf(i), 1)
+		return err
+	}); err != nil {
+		return r, err
+	}
+	if a.await(ctx, first) > 0 {
+		return r, errors.New("not every Worktree got its source")
+	}
+	sent := make([]sending, rate*int(changing.Seconds()))
+	tick := time.NewTicker(time.Second / time.Duration(rate))
+	defer tick.Stop()
+	began := time.Now()
+	if err := each(len(sent), len(sent), func(i int) (err error) {
+		<-tick.C
+		sent[i], err = commit(ctx, s, nameOf(i%trees), int64(2+i/trees))
+		return err
+	}); err != nil {
+		return r, err
+	}
+	r.Rate = float64(len(sent)) / time.Since(began).Seconds()
+	r.Lost = a.await(ctx, sent)
+	var took []time.Duration
+	for _, change := range sent {
+		if at, came := a.after(change.name, change.round); came {
+			took = append(took, at.Sub(change.at))
+		}
+	}
+	r.Took = spreadOf(took)
+	return r, nil
 }

@@ -83,7 +83,11 @@ func (x *subject) weigh(ctx context.Context) (weighed, error) {
 
 // load gives a process something to do and weighs it.
 func (x *subject) load(ctx context.Context, p *served) (int64, error) {
-	if err := each(loaded, parallel, func(i int) error {
+	count := loaded
+	if x.Most > 0 {
+		count = min(count, x.Most)
+	}
+	if err := each(count, parallel, func(i int) error {
 		name := pattern
 		if !x.Single {
 			name = fmt.Sprintf("load-%04d", i)

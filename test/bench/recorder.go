@@ -129,6 +129,9 @@ func unversioned(body []byte) ([]byte, error) {
 	if len(body) == 0 {
 		return body, nil
 	}
+	if body[0] == '[' {
+		return untested(body)
+	}
 	if err := json.Unmarshal(body, &patch); err != nil {
 		return nil, err
 	}
@@ -137,6 +140,17 @@ func unversioned(body []byte) ([]byte, error) {
 		delete(meta, "uid")
 	}
 	return json.Marshal(patch)
+}
+
+// untested is the same for a JSON patch.
+func untested(body []byte) ([]byte, error) {
+	var operations []map[string]any
+	if err := json.Unmarshal(body, &operations); err != nil {
+		return nil, err
+	}
+	return json.Marshal(slices.DeleteFunc(operations, func(operation map[string]any) bool {
+		return operation["op"] == "test" || operation["path"] == "/metadata/resourceVersion"
+	}))
 }
 
 // replay makes recorded requests for another object. That a Kubernetes Event of that

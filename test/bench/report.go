@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -55,24 +56,21 @@ func runAll(ctx context.Context, function, parts string, count int) error {
 		names, parts = []string{function}, "functions"
 	}
 	has := func(part string) bool { return slices.Contains(strings.Split(parts, ","), part) }
+	var failed []error
 	if has("functions") {
-		if err := r.measure(ctx, root, names, count); err != nil {
-			return err
-		}
+		failed = append(failed, r.measure(ctx, root, names, count))
 	}
 	if has("growth") {
-		if err := r.grow(ctx, root); err != nil {
-			return err
-		}
+		failed = append(failed, r.grow(ctx, root))
 	}
 	if has("latency") {
 		progress("latency through source and broker")
 		if r.Latency, err = latency(ctx, root); err != nil {
-			return fmt.Errorf("cannot measure latency: %w", err)
+			failed = append(failed, fmt.Errorf("cannot measure latency: %w", err))
 		}
 	}
 	r.print(os.Stdout)
-	return save(r)
+	return errors.Join(append(failed, save(r))...)
 }
 
 func progress(format string, args ...any) {
@@ -96,25 +94,43 @@ func at(ctx context.Context, root string, do func(*place) error) error {
 	return do(p)
 }
 
+// measure measures functions; one that cannot be measured does not keep the others from it.
 func (r *report) measure(ctx context.Context, root string, names []string, count int) error {
 	return at(ctx, root, func(p *place) error {
-		for _, name := range names {
+		var failed []error
+		for _, name := range last(names, "cluster-check") {
 			progress("%s", name)
-			x, err := p.subject(ctx, name)
+			m, err := p.measure(ctx, name, count)
 			if err != nil {
-				return fmt.Errorf("cannot measure %s: %w", name, err)
-			}
-			m := &measured{}
-			if m.compared, err = x.compare(ctx, count); err != nil {
-				return fmt.Errorf("cannot measure the throughput of %s: %w", name, err)
-			}
-			if m.weighed, err = x.weigh(ctx); err != nil {
-				return fmt.Errorf("cannot measure the process of %s: %w", name, err)
+				failed = append(failed, fmt.Errorf("cannot measure %s: %w", name, err))
+				continue
 			}
 			r.Functions[name] = m
 		}
-		return nil
+		return errors.Join(failed...)
 	})
+}
+
+// last puts one name at the end: where KubevirtConfigs are, Machines look at all clusters.
+func last(names []string, name string) []string {
+	others := slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
+	if len(others) == len(names) {
+		return names
+	}
+	return append(others, name)
+}
+
+func (p *place) measure(ctx context.Context, name string, count int) (*measured, error) {
+	x, err := p.subject(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	m := &measured{}
+	if m.compared, err = x.compare(ctx, count); err != nil {
+		return nil, err
+	}
+	m.weighed, err = x.weigh(ctx)
+	return m, err
 }
 
 func (r *report) grow(ctx context.Context, root string) error {
@@ -164,8 +180,11 @@ func (r *report) print(out io.Writer) {
 			1000*g.AgainSeconds/n, float64(g.AgainReads)/n, g.AgainWrites, float64(g.ResidentBytes)/mib, float64(g.PeakBytes)/mib)
 	}
 	_ = w.Flush()
-	if r.Latency != nil {
-		_, _ = fmt.Fprintf(out, "\nMachine applied to VirtualMachine present: %s\nWorktree changed to its source, at %.0f changes a second: %s, %d lost\n",
-			r.Latency.Machine, r.Latency.Rate, r.Latency.Worktree, r.Latency.Lost)
+	if r.Latency == nil {
+		return
+	}
+	_, _ = fmt.Fprintf(out, "\nMachine applied to VirtualMachine present: %s\n", r.Latency.Machine)
+	for _, w := range r.Latency.Worktrees {
+		_, _ = fmt.Fprintf(out, "Worktree changed to its source, at %.0f changes a second: %s, %d lost\n", w.Rate, w.Took, w.Lost)
 	}
 }

@@ -53,6 +53,9 @@ type side struct {
 // compare lets the handler, driven directly, and a raw client do the same for as many
 // objects, in turns.
 func (x *subject) compare(ctx context.Context, count int) (compared, error) {
+	if x.Most > 0 {
+		count = min(count, x.Most)
+	}
 	r := compared{Objects: count}
 	all, rounds, err := x.record(ctx, &r)
 	if err != nil {

@@ -68,5 +68,5 @@ func run(ctx context.Context, seed uint64, duration time.Duration, objects int, 
 	}
 	calm.print(os.Stdout, "in peace")
 	stormy.print(os.Stdout, "under faults")
-	return compare(os.Stdout, calm, stormy)
+	return compare(os.Stdout, script, calm, stormy)
 }

@@ -115,6 +115,22 @@ func (s *script) String() string {
 	return fmt.Sprintf("%d created, %d changed, %d deleted", count[create], count[change], count[remove])
 }
 
+// about is what happens to the subject that an object's name begins with.
+func (s *script) about(key string) string {
+	_, name, _ := strings.Cut(key, "/")
+	for _, l := range s.lives {
+		if !strings.HasPrefix(name, l.name) {
+			continue
+		}
+		var acts []string
+		for _, step := range l.steps {
+			acts = append(acts, fmt.Sprintf("%s at %.1f s", step.act, step.at.Seconds()))
+		}
+		return " (" + strings.Join(acts, ", ") + ")"
+	}
+	return ""
+}
+
 // play does everything at its time; what fails is tried again, as a person would.
 func (s *script) play(ctx context.Context, client dynamic.Interface, kubeconfig string) error {
 	began := time.Now()

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,6 +46,9 @@ func looked() []kind.Resource {
 // foreign are namespaces whose content is none of the functions' doing.
 var foreign = regexp.MustCompile(`^(kube-.*|knative-.*)$`)
 
+// servers are objects of the API server's own.
+var servers = []string{"kube-root-ca.crt", "kubernetes"}
+
 // everything are all objects of those kinds, by "Kind namespace/name".
 func everything(ctx context.Context, client dynamic.Interface) (map[string]*unstructured.Unstructured, error) {
 	all := map[string]*unstructured.Unstructured{}
@@ -57,7 +59,7 @@ func everything(ctx context.Context, client dynamic.Interface) (map[string]*unst
 		}
 		for i := range items {
 			obj := &items[i]
-			if !foreign.MatchString(obj.GetNamespace()) && obj.GetName() != "kube-root-ca.crt" {
+			if !foreign.MatchString(obj.GetNamespace()) && !slices.Contains(servers, obj.GetName()) {
 				all[strings.TrimSpace(obj.GetKind()+" "+obj.GetNamespace()+"/"+obj.GetName())] = obj
 			}
 		}
@@ -97,13 +99,16 @@ func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 //     is there.
 //   - observedGeneration counts changes, of which a retry may make more: only whether it
 //     is the present one counts.
-//   - Addresses are given out by simulators, and by the server to Services, in order of
-//     arrival.
+//   - Addresses, of hardware too, are given out by simulators, and by the server to
+//     Services, at random or in order of arrival.
 //   - The ports of processes and API servers differ; so do certificates and tokens.
+//   - baseline-applier's record says what it wrote when, and on which resource versions: of
+//     that, what object an asset is and how it ended counts.
 var (
 	timestamps = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
 	uids       = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	addresses  = regexp.MustCompile(`\b(10|127)\.\d+\.\d+\.\d+(:\d+)?\b`)
+	addresses  = regexp.MustCompile(`\b(10|127)\.\d+\.\d+\.\d+(:\d+)?\b|\bfd10:[0-9a-f:]+|\b([0-9a-f]{2}:){5}[0-9a-f]{2}\b`)
+	recorded   = regexp.MustCompile(`"(object|outcome|message)":"(?:[^"\\]|\\.)*"`)
 	given      = []string{"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionGracePeriodSeconds", "selfLink"}
 )
 
@@ -116,27 +121,7 @@ func normal(objects map[string]*unstructured.Unstructured) map[string]string {
 	names := strings.NewReplacer(pairs...)
 	all := map[string]string{}
 	for key, obj := range objects {
-		plain := obj.DeepCopy()
-		for _, field := range given {
-			unstructured.RemoveNestedField(plain.Object, "metadata", field)
-		}
-		if obj.GetKind() == "Secret" {
-			delete(plain.Object, "data")
-		}
-		if obj.GetKind() == "Service" {
-			for _, field := range []string{"clusterIP", "clusterIPs"} {
-				unstructured.RemoveNestedField(plain.Object, "spec", field)
-			}
-			ports, _, _ := unstructured.NestedSlice(plain.Object, "spec", "ports")
-			for _, port := range ports {
-				if fields, ok := port.(map[string]any); ok {
-					delete(fields, "nodePort")
-				}
-			}
-			if ports != nil {
-				_ = unstructured.SetNestedSlice(plain.Object, ports, "spec", "ports")
-			}
-		}
+		plain := bare(obj)
 		value := each(plain.Object, obj.GetGeneration(), func(s string) string {
 			s = uids.ReplaceAllString(names.Replace(s), "UID")
 			return addresses.ReplaceAllString(timestamps.ReplaceAllString(s, "TIME"), "ADDRESS")
@@ -150,6 +135,38 @@ func normal(objects map[string]*unstructured.Unstructured) map[string]string {
 	return all
 }
 
+// bare is an object without what only the server or a simulator decides.
+func bare(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	plain := obj.DeepCopy()
+	for _, field := range given {
+		unstructured.RemoveNestedField(plain.Object, "metadata", field)
+	}
+	switch {
+	case obj.GetKind() == "Secret":
+		delete(plain.Object, "data")
+	case obj.GetKind() == "ConfigMap" && obj.GetName() == "baseline-applier":
+		data, _, _ := unstructured.NestedStringMap(plain.Object, "data")
+		for name, text := range data {
+			data[name] = strings.Join(recorded.FindAllString(text, -1), " ")
+		}
+		_ = unstructured.SetNestedStringMap(plain.Object, data, "data")
+	case obj.GetKind() == "Service":
+		for _, field := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
+			unstructured.RemoveNestedField(plain.Object, "spec", field)
+		}
+		ports, _, _ := unstructured.NestedSlice(plain.Object, "spec", "ports")
+		for _, port := range ports {
+			if fields, ok := port.(map[string]any); ok {
+				delete(fields, "nodePort")
+			}
+		}
+		if ports != nil {
+			_ = unstructured.SetNestedSlice(plain.Object, ports, "spec", "ports")
+		}
+	}
+	return plain
+}
+
 // each is a value with every string in it changed, and generations that were observed
 // judged.
 func each(value any, generation int64, change func(string) string) any {
@@ -161,6 +178,9 @@ func each(value any, generation int64, change func(string) string) any {
 		for key, child := range v {
 			if n, ok := child.(int64); ok && key == "observedGeneration" {
 				out[key] = map[bool]string{true: "present", false: "old"}[n == generation]
+				continue
+			}
+			if key == "resourceVersion" {
 				continue
 			}
 			out[change(key)] = each(child, generation, change)
@@ -193,11 +213,28 @@ func differing(a, b map[string]string) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
+// lines are those that one text has and the other has not.
+func lines(a, b string) string {
+	var out strings.Builder
+	left, right := strings.Split(a, "\n"), strings.Split(b, "\n")
+	for _, line := range left {
+		if !slices.Contains(right, line) {
+			out.WriteString("- " + line + "\n")
+		}
+	}
+	for _, line := range right {
+		if !slices.Contains(left, line) {
+			out.WriteString("+ " + line + "\n")
+		}
+	}
+	return out.String()
+}
+
 // shown is how many differences are shown in full.
-const shown = 12
+const shown = 40
 
 // compare says what two worlds differ in; that there is something is an error.
-func compare(out io.Writer, calm, stormy *world) error {
+func compare(out io.Writer, script *script, calm, stormy *world) error {
 	different := differing(calm.objects, stormy.objects)
 	for i, key := range different {
 		if i == shown {
@@ -208,12 +245,11 @@ func compare(out io.Writer, calm, stormy *world) error {
 		_, inStormy := stormy.objects[key]
 		switch {
 		case !inCalm:
-			_, _ = fmt.Fprintf(out, "%s is there only under faults:\n%s", key, stormy.objects[key])
+			_, _ = fmt.Fprintf(out, "%s%s is there only under faults:\n%s", key, script.about(key), stormy.objects[key])
 		case !inStormy:
-			_, _ = fmt.Fprintf(out, "%s is there only in peace\n", key)
+			_, _ = fmt.Fprintf(out, "%s%s is there only in peace:\n%s", key, script.about(key), calm.objects[key])
 		default:
-			_, _ = fmt.Fprintf(out, "%s differs (-in peace +under faults):\n%s", key,
-				cmp.Diff(strings.Split(calm.objects[key], "\n"), strings.Split(stormy.objects[key], "\n")))
+			_, _ = fmt.Fprintf(out, "%s%s differs (-in peace +under faults):\n%s", key, script.about(key), lines(calm.objects[key], stormy.objects[key]))
 		}
 	}
 	if len(different)+len(calm.late)+len(stormy.late) > 0 {

@@ -28,9 +28,6 @@ var files embed.FS
 // manager is the field manager of what is put.
 const manager = "person"
 
-// Namespace is where most subjects lie.
-const Namespace = "acme"
-
 // Subject is what a function is tried with.
 type Subject struct {
 	// Function is its name.
@@ -39,6 +36,8 @@ type Subject struct {
 	Event Key `json:"event"`
 	// Single says that there can be one alone.
 	Single bool `json:"single"`
+	// Most is how many of it make sense side by side; 0 for any number.
+	Most int `json:"most"`
 	// Files, of the repository, and Platform are there before everything.
 	Files    []string         `json:"files"`
 	Platform []map[string]any `json:"platform"`
@@ -91,33 +90,35 @@ func (s *Subject) Ground(root string) ([]*unstructured.Unstructured, error) {
 	objects = slices.DeleteFunc(objects, func(obj *unstructured.Unstructured) bool { return obj.GetKind() == s.Event.Kind })
 	for _, obj := range objects {
 		if obj.GetKind() == "WorkloadTemplate" {
-			obj.SetNamespace(Namespace)
+			obj.SetNamespace(s.space())
 		}
 	}
-	for _, fields := range s.Platform {
-		objects = append(objects, (&unstructured.Unstructured{Object: fields}).DeepCopy())
-	}
-	return objects, nil
+	space := map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": s.space()}}
+	return slices.Concat(s.filled([]map[string]any{space}, "", ""), objects, s.filled(s.Platform, "", "")), nil
 }
 
 // Objects are those of one subject, in the order in which they are made.
 func (s *Subject) Objects(name, kubeconfig string) []*unstructured.Unstructured {
-	return filled(s.Each, name, kubeconfig)
+	return s.filled(s.Each, name, kubeconfig)
 }
 
 // Changes are merge patches of some of them.
 func (s *Subject) Changes(name string) []*unstructured.Unstructured {
-	return filled(s.Change, name, "")
+	return s.filled(s.Change, name, "")
 }
 
 // About is the event's key of a subject.
 func (s *Subject) About(name string) Key {
-	in := func(text string) string { return strings.ReplaceAll(text, "NAME", name) }
+	in := strings.NewReplacer("NAME", name, "SPACE", s.space()).Replace
 	return Key{APIVersion: s.Event.APIVersion, Kind: s.Event.Kind, Namespace: in(s.Event.Namespace), Name: in(s.Event.Name)}
 }
 
-func filled(all []map[string]any, name, kubeconfig string) []*unstructured.Unstructured {
-	replacer := strings.NewReplacer("NAME", name, "KUBECONFIG", kubeconfig)
+// space is the namespace of a function's subjects: what the others have made must not
+// stand beside them.
+func (s *Subject) space() string { return "try-" + s.Function }
+
+func (s *Subject) filled(all []map[string]any, name, kubeconfig string) []*unstructured.Unstructured {
+	replacer := strings.NewReplacer("NAME", name, "SPACE", s.space(), "KUBECONFIG", kubeconfig)
 	var objects []*unstructured.Unstructured
 	for _, fields := range all {
 		content, _ := replaced(fields, replacer).(map[string]any)

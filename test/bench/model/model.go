@@ -27,6 +27,9 @@ type System struct {
 	Objects int
 }
 
+// OneObject is the station of events that are about the same object.
+const OneObject = "one object"
+
 // Limit is the most changes a second that one station bears.
 type Limit struct {
 	Station string
@@ -49,7 +52,7 @@ func (s System) Limits() []Limit {
 		{"source, one kind", 1 / s.Source.Seconds()},
 		{"function's slots", float64(s.Slots) / held},
 		{"API server", float64(s.Processors) / (first.Seconds() + echoes*echo.Seconds())},
-		{"one object", 1 / (s.Own + first).Seconds()},
+		{OneObject, 1 / (s.Own + first).Seconds()},
 	}
 	slices.SortStableFunc(limits, func(a, b Limit) int {
 		switch {

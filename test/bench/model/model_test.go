@@ -24,7 +24,7 @@ func TestWhatIsFarBelowItsLimitTakesNoLongerThanItsStations(t *testing.T) {
 
 func TestTheLowestLimitIsWhereTheSimulationBreaks(t *testing.T) {
 	limit := local.Limits()[0]
-	if limit.Station != "one object" && limit.Station != "API server" {
+	if limit.Station != OneObject && limit.Station != "API server" {
 		t.Fatalf("%s breaks first", limit.Station)
 	}
 	for _, l := range local.Limits() {
