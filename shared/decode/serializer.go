@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/json"
 )
 
 // Client is a dynamic client that decodes with this package.
@@ -49,6 +50,14 @@ func (d decoder) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	}
 	gvk := into.GetObjectKind().GroupVersionKind()
 	return into, &gvk, nil
+}
+
+// parse reads a JSON object in one pass, with the library that client-go reads it with;
+// false if it is none.
+func parse(text []byte) (map[string]any, bool) {
+	var fields map[string]any
+	err := json.UnmarshalCaseSensitivePreserveInts(text, &fields)
+	return fields, err == nil && fields != nil
 }
 
 // object reads one object; false leaves it untouched.
