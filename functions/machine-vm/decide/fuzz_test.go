@@ -29,10 +29,20 @@ func fuzzed(manifest string, t *testing.T, field string, text []byte) (*unstruct
 	return obj, true
 }
 
-// ends lets the function decide until it writes nothing more. Whatever was sent, that
-// comes soon, the same input gives the same decision, and KubeVirt takes every
-// virtual machine.
+// ends is calms, and KubeVirt takes every virtual machine.
 func (w *world) ends() {
+	w.t.Helper()
+	w.calms()
+	for _, vm := range w.all(kinds.VirtualMachines, "") {
+		for _, err := range admission.Check(&vm) {
+			w.t.Errorf("%v in %v", err, vm.Object["spec"])
+		}
+	}
+}
+
+// calms lets the function decide until it writes nothing more. Whatever was sent, that
+// comes soon, and the same input gives the same decision.
+func (w *world) calms() {
 	w.t.Helper()
 	var last outcome
 	for range 8 {
@@ -46,11 +56,6 @@ func (w *world) ends() {
 	again := w.reconcile("web")
 	if diff := cmp.Diff(asText(w.t, last.conclusion.Status), asText(w.t, again.conclusion.Status)); diff != "" {
 		w.t.Errorf("the same input gives another status:\n%s", diff)
-	}
-	for _, vm := range w.all(kinds.VirtualMachines, "") {
-		for _, err := range admission.Check(&vm) {
-			w.t.Errorf("%v in %v", err, vm.Object["spec"])
-		}
 	}
 }
 
@@ -82,7 +87,7 @@ func FuzzMachine(f *testing.F) {
 		}
 		w := newWorld(t, netconf("blue", "vlan: 7"))
 		w.store(machine)
-		w.ends()
+		w.calms() // what the schema would refuse, KubeVirt may refuse too
 	})
 }
 
