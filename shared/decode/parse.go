@@ -2,6 +2,7 @@ package decode
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -153,32 +154,37 @@ func (p *parser) array(depth int) any {
 	return nil
 }
 
-// number reads an integer that fits into 64 bits as such, all others as floating point.
-// Those that are spelled in an unusual way are left to others.
+// maxDigits is how many digits certainly fit into 64 bits.
+const maxDigits = 18
+
+// number reads an integer. Others, and those that are spelled in an unusual way, are left
+// to others.
 func (p *parser) number() any {
 	start := p.at
 	if p.text[p.at] == '-' {
 		p.at++
 	}
-	digits, whole := p.at, true
-	for ; p.at < len(p.text); p.at++ {
-		c := p.text[p.at]
-		if c >= '0' && c <= '9' {
-			continue
-		}
-		if c != '.' && c != 'e' && c != 'E' && c != '+' && c != '-' {
-			break
-		}
-		whole = false
+	first := p.at
+	for p.at < len(p.text) && p.text[p.at] >= '0' && p.text[p.at] <= '9' {
+		p.at++
 	}
-	if !whole || p.at == digits || p.at-digits > 18 || (p.text[digits] == '0' && p.at-digits > 1) || digits > start && p.text[digits] == '0' {
+	digits := p.text[first:p.at]
+	if len(digits) == 0 || len(digits) > maxDigits || p.goesOn() {
 		return p.fail()
+	}
+	if digits[0] == '0' && p.at-start > 1 {
+		return p.fail() // a leading zero, or minus zero
 	}
 	n, err := strconv.ParseInt(string(p.text[start:p.at]), 10, 64)
 	if err != nil {
 		return p.fail()
 	}
 	return n
+}
+
+// goesOn tells whether what follows digits makes them a part of another number.
+func (p *parser) goesOn() bool {
+	return p.at < len(p.text) && strings.IndexByte(".eE+-", p.text[p.at]) >= 0
 }
 
 // name is the name of a field.
