@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
@@ -205,18 +203,4 @@ func added(apiVersion, kindName, namespace, name string) cloudevents.Event {
 		}
 	}
 	return ce
-}
-
-func (r compared) print(out io.Writer) {
-	w := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	line := func(name, format string, args ...any) {
-		_, _ = fmt.Fprintf(w, "%s\t%s\n", name, fmt.Sprintf(format, args...))
-	}
-	line("objects of each side", "%d", r.Objects)
-	line("requests of a creation", "%d, %d of them writes", r.RequestsPerObject, r.WritesPerObject)
-	line("requests when nothing changed", "%d reads, %d writes", r.FixpointReads, r.FixpointWrites)
-	line("objects a second", "%.1f", r.PerSecond)
-	line("throughput / raw client, same requests", "%.2f", r.ThroughputRatio)
-	line("throughput / raw client, writes alone", "%.2f", r.WritesOnlyRatio)
-	_ = w.Flush()
 }

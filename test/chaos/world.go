@@ -119,14 +119,14 @@ func ground(ctx context.Context, root string, s *stack.Stack, script *script) er
 // more, which must change nothing.
 func (w *world) settle(ctx context.Context, s *stack.Stack) error {
 	began := time.Now()
-	before, err := settled(ctx, s)
-	if err != nil {
+	if _, err := settled(ctx, s); err != nil {
 		return err
 	}
 	if err := s.Resync(ctx); err != nil {
 		return err
 	}
-	if before, err = settled(ctx, s); err != nil {
+	before, err := settled(ctx, s)
+	if err != nil {
 		return err
 	}
 	w.took = time.Since(began)
