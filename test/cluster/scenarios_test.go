@@ -224,7 +224,8 @@ func dockyards(f *fixture, report *report) {
 	// What controllers beside Slipway know.
 	f.kubectl("apply", "--server-side", "--subresource=status", "-k", filepath.Join(f.Root, "deploy/samples/dockyards/status"))
 	var slowest time.Duration
-	for _, plural := range []string{"organizations", "releases", "clusters", "nodepools"} {
+	// Releases have no conditions.
+	for _, plural := range []string{"organizations", "clusters", "nodepools"} {
 		resource := schema.GroupVersionResource{Group: "dockyards.io", Version: "v1alpha3", Resource: plural}
 		slowest = max(slowest, f.eventually(plural+" Ready", func() string { return f.notReady(resource) }))
 	}
