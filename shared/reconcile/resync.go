@@ -11,6 +11,7 @@ import (
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	cehttp "github.com/cloudevents/sdk-go/v2/protocol/http"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -47,7 +48,7 @@ func (h *Host) resync(ctx context.Context, r event.Resync, log *slog.Logger) (*c
 		return nil, invalid(err)
 	}
 	p, err := h.page(ctx, r)
-	if apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
 		log.Debug("nothing to resync", "kind", h.spec.Reconciles.Kind, "detail", "the kind is not served")
 		return nil, answer(plan.Done, "")
 	}

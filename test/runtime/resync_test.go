@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 	"github.com/slipway-dev/slipway/test/suite"
 )
@@ -138,6 +139,20 @@ func TestAnExpiredPageTokenGoesOnBehindTheLastName(t *testing.T) {
 	}
 	if _, ok := seen.Load(fmt.Sprintf("/apis/demo.slipway.dev/v1/namespaces/%s/widgets/w59", w.NS)); !ok || !expired {
 		t.Errorf("the last object was not reached (token expired: %v)", expired)
+	}
+}
+
+func TestAResyncOfAKindThatIsNotInstalledIsDone(t *testing.T) {
+	for name, versions := range map[string][]string{"one version": {"v1"}, "several versions": {"v2", "v1"}} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			fn := function(true)
+			fn.Spec.Reconciles = kind.Resource{Group: "absent.slipway.dev", Versions: versions, Kind: "Gadget", Plural: "gadgets", Namespaced: true}
+			h := suite.Run(w.World, fn, suite.WithConfig(w.Env.Config))
+			if status, _ := h.TryResync(); status != http.StatusNoContent {
+				t.Errorf("it was answered %d: a broker would send it again, and again with every resync; the log:\n%s", status, h.Log)
+			}
+		})
 	}
 }
 
