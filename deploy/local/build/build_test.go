@@ -145,7 +145,7 @@ func TestErrorsNameTheTargetAndSayWhatTheCompilerSays(t *testing.T) {
 		},
 		"a name that is none": {
 			reason: "a typing error is seen at once among the names", target: "greter", ctx: t.Context(),
-			want: []string{`cannot build "greter"`, "greeter, kube"},
+			want: []string{`cannot build "greter"`, ", greeter, ", ", kube, "},
 		},
 		"a function without a command": {
 			reason: "there is nothing to build", target: "unfinished", ctx: t.Context(),
