@@ -2,7 +2,10 @@ package nodepoolprovisioner
 
 import (
 	"context"
+	"slices"
+	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
@@ -99,14 +102,26 @@ func children() []reconcile.Children {
 	}
 }
 
-// ownerOf is the pool that a child belongs to by its ownerReference.
+// ownerOf is the pool that a child belongs to: by its ownerReference, or by the label that
+// this function put on it. Cluster API makes the Cluster a second owner, and a garbage
+// collector takes the reference to a pool that is gone off an object that still has
+// another owner: a MachineDeployment would keep its machines for nobody.
 func ownerOf(child *unstructured.Unstructured) (owner reconcile.Key, uid, installation string, ok bool) {
 	for _, ref := range child.GetOwnerReferences() {
 		if dockyards.NodePools.Is(ref.APIVersion, ref.Kind) {
 			return reconcile.Key{Namespace: child.GetNamespace(), Name: ref.Name}, string(ref.UID), "", true
 		}
 	}
-	return reconcile.Key{}, "", "", false
+	pool := child.GetLabels()[v1alpha3.LabelNodePoolName]
+	return reconcile.Key{Namespace: child.GetNamespace(), Name: pool}, "", "", pool != "" && labelled(child)
+}
+
+// labelled tells whether the label with the pool's name is this function's.
+func labelled(child *unstructured.Unstructured) bool {
+	manager := reconcile.Spec{Name: Name}.FieldManager()
+	return slices.ContainsFunc(child.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == manager && entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), `"f:`+v1alpha3.LabelNodePoolName+`"`)
+	})
 }
 
 // machinesLeft: the templates of a pool that is gone stay as long as anything keeps

@@ -82,9 +82,10 @@ func (h *Host) onlyLocal() bool {
 // not among those known.
 func (c Children) suspect(child *unstructured.Unstructured, installation string, owners map[Key]string) bool {
 	owner, uid, made, ok := c.Owner(child)
-	ours := ok && (c.Local || made == installation) && uid != "" && child.GetDeletionTimestamp() == nil
+	ours := ok && (c.Local || made == installation && uid != "") && child.GetDeletionTimestamp() == nil
 	mode, set := child.GetAnnotations()[AnnotationMode]
-	return ours && owners[owner] != uid && (!set || mode == string(ModeApply))
+	known, there := owners[owner]
+	return ours && (!there || uid != "" && known != uid) && (!set || mode == string(ModeApply))
 }
 
 // orphans are those on one cluster.

@@ -175,7 +175,8 @@ type Children struct {
 	// Selector finds the children.
 	Selector string
 	// Local tells that the children lie beside their owner, on the management
-	// cluster alone: the owner's UID says enough, an installation is not asked for.
+	// cluster alone: an installation is not asked for, and an owner without a UID is gone
+	// if none has its name.
 	Local bool
 	// Owner reads a child's marks: the key and UID of its owner, and the
 	// installation that made it. ok is false for what is not certainly ours.

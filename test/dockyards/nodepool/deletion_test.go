@@ -101,6 +101,42 @@ func TestAResyncRemovesWhatALostDeletionLeft(t *testing.T) {
 	f.Rests()
 }
 
+// TestAResyncRemovesWhatTheGarbageCollectorLeft: where Cluster API is a second owner, the
+// collector takes off the reference to a pool that is gone, and deletes nothing.
+func TestAResyncRemovesWhatTheGarbageCollectorLeft(t *testing.T) {
+	w, f := settled(t, false)
+	// Somebody's own, under the same label.
+	w.Create(`{apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: KubevirtMachineTemplate, metadata: {name: theirs,
+		labels: {dockyards.io/node-pool-name: ` + subject + `}},
+		spec: {template: {spec: {virtualMachineTemplate: {spec: {template: {spec: {domain: {devices: {}}}}}}}}}}`)
+	children := []kind.Resource{deployments, configTemplates, dockyards.KubevirtMachineTemplates}
+	collected := func() {
+		for _, res := range children {
+			if w.Get(res, subject) != nil {
+				w.Patch(res, subject, `{metadata: {ownerReferences: null}}`)
+			}
+		}
+	}
+	collected()
+	f.Resync()
+	for _, res := range children {
+		if !dockyards.OwnedBy(w.Must(res, subject), w.Must(dockyards.NodePools, subject)) {
+			t.Errorf("the %s is not its pool's again", res.Kind)
+		}
+	}
+	w.Remove(dockyards.NodePools, subject)
+	collected()
+	for range children {
+		f.Resync()
+	}
+	for _, res := range children {
+		if w.Get(res, subject) != nil {
+			t.Errorf("the %s of a pool that is gone stays", res.Kind)
+		}
+	}
+	w.Must(dockyards.KubevirtMachineTemplates, "theirs")
+}
+
 func TestNothingIsMadeWhileTheClusterGoes(t *testing.T) {
 	for _, res := range []kind.Resource{dockyards.Clusters, capis} {
 		for _, controlPlane := range []bool{true, false} {
