@@ -15,35 +15,59 @@ import (
 
 // Resync asks the named functions for a resync, through the broker.
 func (c *Cluster) Resync(ctx context.Context, functions ...string) error {
-	address, err := c.Kubectl(ctx, "get", "service", "broker-ingress", "-n", "knative-eventing", "-o", "jsonpath={.spec.clusterIP}")
+	address, err := c.address(ctx, "knative-eventing", "broker-ingress")
 	if err != nil {
 		return err
 	}
 	for _, name := range functions {
-		now := time.Now()
-		id := fmt.Sprintf("resync-%s-%d", name, now.UnixNano())
-		next := event.Next(event.Resync{Function: name}, id, now)
-		url := "http://" + address + "/" + Namespace + "/default"
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(string(next.Data())))
+		status, err := c.send(ctx, name, address, "", "/"+Namespace+"/default")
 		if err != nil {
-			return fmt.Errorf("cannot ask for a resync: %w", err)
+			return err
 		}
-		for name, value := range map[string]string{
-			"Ce-Specversion": "1.0", "Ce-Id": id, "Ce-Type": next.Type(), "Ce-Source": next.Source(),
-			"Ce-Function": name, "Content-Type": "application/json",
-		} {
-			req.Header.Set(name, value)
-		}
-		resp, err := c.HTTP.Do(req)
-		if err != nil {
-			return fmt.Errorf("cannot ask for a resync: %w", err)
-		}
-		_ = resp.Body.Close()
-		if resp.StatusCode/100 != 2 {
-			return fmt.Errorf("cannot ask %s for a resync: the broker answered %s", name, resp.Status)
+		if status/100 != 2 {
+			return fmt.Errorf("cannot ask %s for a resync: the broker answered %d", name, status)
 		}
 	}
 	return nil
+}
+
+// Ask asks a function for a resync past the broker, through the cluster's gateway, and
+// returns what it answers.
+func (c *Cluster) Ask(ctx context.Context, function string) (int, error) {
+	address, err := c.address(ctx, "kourier-system", "ingress")
+	if err != nil {
+		return 0, err
+	}
+	return c.send(ctx, function, address, function+"."+Namespace+".svc.cluster.local", "/")
+}
+
+// address is where a Service listens in the cluster's network.
+func (c *Cluster) address(ctx context.Context, namespace, service string) (string, error) {
+	return c.Kubectl(ctx, "get", "service", service, "-n", namespace, "-o", "jsonpath={.spec.clusterIP}")
+}
+
+// send sends a resync event for a function, and returns the status of the answer. Without
+// a host the request is for the address itself.
+func (c *Cluster) send(ctx context.Context, function, address, host, path string) (int, error) {
+	now := time.Now()
+	id := fmt.Sprintf("resync-%s-%d", function, now.UnixNano())
+	next := event.Next(event.Resync{Function: function}, id, now)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+path, strings.NewReader(string(next.Data())))
+	if err != nil {
+		return 0, fmt.Errorf("cannot ask for a resync: %w", err)
+	}
+	req.Host = host
+	for name, value := range map[string]string{
+		"Ce-Specversion": "1.0", "Ce-Id": id, "Ce-Type": next.Type(), "Ce-Source": next.Source(),
+		"Ce-Function": function, "Content-Type": "application/json",
+	} {
+		req.Header.Set(name, value)
+	}
+	resp, err := c.HTTP.Do(req)
+	if err != nil {
+		return 0, fmt.Errorf("cannot ask for a resync: %w", err)
+	}
+	return resp.StatusCode, resp.Body.Close()
 }
 
 // Pods are the functions' pods that are not on their way out, "function/pod" each. The

@@ -32,6 +32,7 @@ func TestOnARealCluster(t *testing.T) {
 		{"a function's pod that is killed in the middle of its work loses nothing", killedPod},
 		{"events that the broker loses are made good by a resync", restartedBroker},
 		{"the environment of Dockyards becomes Ready", dockyards},
+		{"a function runs out of the image that kn func builds", builtByFunc},
 		{"the baseline is put in place, and kept", baseline},
 		{"at rest nothing is written, and nobody else's objects wake a function", atRest},
 		{"no account was refused anything", func(f *fixture, _ *report) { f.nothingForbidden() }},

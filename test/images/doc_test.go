@@ -9,5 +9,5 @@
 //	make func-all     every function by kn func
 //
 // NOTE: no container engine runs here: the program is started as a process, not in the
-// image's own file system.
+// image's own file system. In test/cluster containerd runs one that kn func built.
 package images

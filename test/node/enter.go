@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -92,7 +93,13 @@ func ready(ctx context.Context, client *http.Client) error {
 
 // Import loads images where the kubelet looks for them. They never exist as files.
 func (n *Node) Import(ctx context.Context, images ...Image) error {
-	cmd := n.Enter(ctx, "ctr", "--namespace", "k8s.io", "images", "import", "-")
+	return n.load(ctx, func(w io.Writer) error { return WriteArchive(w, images...) })
+}
+
+// load gives containerd an archive of images.
+func (n *Node) load(ctx context.Context, write func(io.Writer) error, flags ...string) error {
+	all := append([]string{"--namespace", "k8s.io", "images", "import"}, flags...)
+	cmd := n.Enter(ctx, "ctr", append(all, "-")...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	in, err := cmd.StdinPipe()
@@ -102,7 +109,7 @@ func (n *Node) Import(ctx context.Context, images ...Image) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("cannot import images: %w", err)
 	}
-	written := errors.Join(WriteArchive(in, images...), in.Close())
+	written := errors.Join(write(in), in.Close())
 	if err := cmd.Wait(); err != nil {
 		return fmt.Errorf("cannot import images: %w: %s", err, strings.TrimSpace(said.String()))
 	}
