@@ -39,11 +39,11 @@ func (m mapper) ofHCO(ctx context.Context, r *read.Reader, e event.Event) ([]rec
 		return nil, nil
 	}
 	live, err := r.Get(ctx, decide.Management, kinds.HyperConvergeds, e.Namespace, e.Name)
-	if err != nil || live == nil || m.left.as(catalog.HCO, live) {
+	if err != nil || live == nil || m.asLeft(r, catalog.HCO, live) {
 		return nil, err
 	}
 	state, err := m.state(ctx, r)
-	if err != nil || state.Quiet(live, time.Now().Add(farOff)) {
+	if err != nil || state.Quiet(live, e.Received.Add(farOff)) {
 		return nil, err
 	}
 	return m.of(decide.PartHCO), nil
@@ -66,18 +66,24 @@ func (m mapper) ofObject(res kind.Resource) func(context.Context, *read.Reader, 
 			return nil, nil
 		}
 		live, err := r.Get(ctx, decide.Management, res, e.Namespace, e.Name)
-		if err != nil || m.left.as(asset.Name, live) {
+		if err != nil || m.asLeft(r, asset.Name, live) {
 			return nil, err
 		}
 		state, err := m.state(ctx, r)
 		if err != nil {
 			return nil, err
 		}
-		if record := state.Assets[asset.Name]; record.Left(live) || record.Settling(live, time.Now()) {
+		if record := state.Assets[asset.Name]; record.Left(live) || record.Settling(live, e.Received) {
 			return nil, nil
 		}
 		return m.of(decide.PartAsset(asset.Name)), nil
 	}
+}
+
+// asLeft reports whether the process knows an asset's object to be as it left it. A replay
+// knows what was read then, and nothing else.
+func (m mapper) asLeft(r *read.Reader, asset string, live *unstructured.Unstructured) bool {
+	return !r.Plays() && m.left.as(asset, live)
 }
 
 // assetOf is the asset that an event's object belongs to.

@@ -43,6 +43,8 @@ type Event struct {
 	APIVersion, Kind, Namespace, Name string
 	// Deleted tells that the object was seen to go.
 	Deleted bool
+	// Received is when the function took the event; in a replay, when it took it then.
+	Received time.Time
 	// Resync is set for a resync.
 	Resync *Resync
 }

@@ -73,6 +73,10 @@ func New(clusters *cluster.Set, v *vault.Vault) *Reader {
 	return &Reader{clusters: clusters, vault: v}
 }
 
+// Plays tells that a recording answers: what the process knows besides is of another
+// time.
+func (r *Reader) Plays() bool { return r.tape != nil }
+
 // Records returns what was read so far, in order.
 func (r *Reader) Records() []Record {
 	return slices.DeleteFunc(r.Everything(), func(record Record) bool { return record.Discovered != nil })

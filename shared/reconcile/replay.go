@@ -75,6 +75,7 @@ func (h *Host) remap(ctx context.Context, ce cloudevents.Event, recording *recor
 	if err != nil || e.Resync != nil {
 		return nil, err != nil
 	}
+	e.Received = recording.Header.Time
 	p := &player{recording: recording, reads: map[string][]record.Read{}}
 	p.load(recording.Mapping)
 	add := func(mapped ...Key) {
@@ -188,6 +189,7 @@ func (h *Host) Concerned(ctx context.Context, e event.Event, overlay read.Overla
 	if err := h.problem(); err != nil {
 		return nil, fmt.Errorf("cannot run function %s: %w", h.spec.Name, err)
 	}
+	e.Received = h.now()
 	var keys []Key
 	for _, watch := range h.spec.Watches {
 		if !watch.Resource.Is(e.APIVersion, e.Kind) {
