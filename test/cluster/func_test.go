@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -57,8 +58,13 @@ func builtByFunc(f *fixture, report *report) {
 		f.t.Fatal(err)
 	}
 	report.add("%s built by kn func and imported: %.1f s", byFunc, time.Since(began).Seconds())
-	before := f.kubectl("get", "services.serving.knative.dev", byFunc, "-n", cluster.Namespace, "-o", "jsonpath={.spec.template.spec.containers[0].image}")
-	defer f.useImage(byFunc, before)
+	// Who patches owns the containers then: only a new Service is deploy's own again.
+	defer func() {
+		f.kubectl("delete", "services.serving.knative.dev", byFunc, "-n", cluster.Namespace)
+		if err := errors.Join(f.Deploy(ctx), f.AwaitReady(ctx)); err != nil {
+			f.t.Error(err)
+		}
+	}()
 	revision := f.useImage(byFunc, byFuncImage)
 	if status, err := f.Ask(ctx, byFunc); err != nil || status != http.StatusNoContent {
 		f.t.Errorf("%s by kn func answers %d, %v", byFunc, status, err)

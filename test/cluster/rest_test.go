@@ -174,6 +174,8 @@ func (f *fixture) churn() int {
 		if err != nil {
 			f.t.Fatal(err)
 		}
+		// A Node's heartbeat is no foreign object to the baseline: it looks, and sleeps again.
+		pods = slices.DeleteFunc(pods, func(pod string) bool { return strings.HasPrefix(pod, "baseline-applier/") })
 		if len(pods) > 0 {
 			f.t.Errorf("after %d changes of foreign objects these run: %v", changes, pods)
 			return changes
@@ -204,7 +206,8 @@ func undeploying(f *fixture, report *report) {
 		if obj.GetKind() == "CustomResourceDefinition" {
 			continue
 		}
-		kind := obj.GetKind() + "." + strings.TrimSuffix(obj.GroupVersionKind().Version+"."+obj.GroupVersionKind().Group, ".")
+		gvk := obj.GroupVersionKind()
+		kind := gvk.Kind + "." + gvk.Version + "." + gvk.Group
 		args := []string{"get", kind, obj.GetName(), "--ignore-not-found", "-o", "name"}
 		if obj.GetNamespace() != "" {
 			args = append(args, "-n", obj.GetNamespace())
