@@ -42,5 +42,6 @@
 // and writing templates, TalosControlPlanes, MachineDeployments, the control-plane
 // reference of Cluster API Clusters, and the status of NodePools. A pool gets no
 // finalizer, so that nothing is left behind on the way back to upstream; its children
-// have it as owner, and the resync removes what a missed deletion has left, or a garbage collector that saw another owner.
+// have it as owner, and the resync removes what a missed deletion has left, or a garbage
+// collector that saw Cluster API's Cluster as another owner.
 package nodepoolprovisioner
