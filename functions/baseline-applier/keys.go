@@ -3,7 +3,6 @@ package baselineapplier
 import (
 	"context"
 	"slices"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -28,10 +27,6 @@ func (m mapper) of(part string) []reconcile.Key {
 	return []reconcile.Key{{Namespace: m.settings.HCONamespace, Name: decide.HCOName, Part: part}}
 }
 
-// farOff is how far the mapper looks ahead for work that was put off: its clock need
-// not be that of the call.
-const farOff = 24 * time.Hour
-
 // ofHCO: the whole, for the one HyperConverged that counts, unless it is as it was left
 // or only its status has changed.
 func (m mapper) ofHCO(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
@@ -43,7 +38,7 @@ func (m mapper) ofHCO(ctx context.Context, r *read.Reader, e event.Event) ([]rec
 		return nil, err
 	}
 	state, err := m.state(ctx, r)
-	if err != nil || state.Quiet(live, e.Received.Add(farOff)) {
+	if err != nil || state.Quiet(live, e.Received) {
 		return nil, err
 	}
 	return m.of(decide.PartHCO), nil

@@ -28,9 +28,10 @@ type Bounds struct {
 
 // Scan lists what a need selects, a page at a time, from a server that is not
 // trusted. keep is shown each object and returns what shall be kept of it, nil for
-// nothing: only that is remembered, and only that is there when it is played again. What was kept comes sorted by namespace and
-// name. complete is false when there are more objects than may be looked at. A
-// resource that is not served has none. An error is a *fault.Fault.
+// nothing: only that is remembered, and only that is there when it is played again.
+// What was kept comes sorted by namespace and name. complete is false when there are
+// more objects than may be looked at. A resource that is not served has none. An error
+// is a *fault.Fault.
 //
 // Whoever scans should bound the size of an answer too (reconcile.Options).
 func (r *Reader) Scan(ctx context.Context, need plan.Need, b Bounds, keep func(*unstructured.Unstructured) *unstructured.Unstructured) (kept []unstructured.Unstructured, complete bool, err error) {

@@ -316,18 +316,29 @@ func (h *Host) handle(ctx context.Context, ce cloudevents.Event, log *slog.Logge
 	return nil, answer(class, message)
 }
 
-// keys maps an event to the objects it concerns, through the watches that
-// name its kind.
+// keys maps an event to the objects it concerns, each time with a reader of its own.
 func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
-	if h.spec.Connected != nil && (e.Type == event.TypeConnected || e.Type == event.TypeDisconnected) {
-		keys, err := h.mapping(ctx, func(r *read.Reader) ([]Key, error) { return h.spec.Connected(ctx, r, e.Cluster) })
-		if err != nil {
-			return nil, fmt.Errorf("cannot tell which objects lie on cluster %q: %w", e.Cluster, err)
-		}
-		return keys, nil
+	keys, known, err := h.concerned(ctx, e, func(ask mapping) ([]Key, error) { return h.mapping(ctx, ask) })
+	if err == nil && !known {
+		err = fmt.Errorf("%w: function %s is not woken by %s %s", errInvalid, h.spec.Name, e.APIVersion, e.Kind)
 	}
-	var keys []Key
-	known := false
+	return keys, err
+}
+
+// mapping finds the objects that an event concerns.
+type mapping func(r *read.Reader) ([]Key, error)
+
+// concerned are the objects that an event concerns, each once, through the watches that
+// name its kind. with gives a mapping the reader that it asks. known tells whether the
+// event can wake the function at all.
+func (h *Host) concerned(ctx context.Context, e event.Event, with func(ask mapping) ([]Key, error)) (keys []Key, known bool, err error) {
+	if h.spec.Connected != nil && (e.Type == event.TypeConnected || e.Type == event.TypeDisconnected) {
+		keys, err := with(func(r *read.Reader) ([]Key, error) { return h.spec.Connected(ctx, r, e.Cluster) })
+		if err != nil {
+			return nil, true, fmt.Errorf("cannot tell which objects lie on cluster %q: %w", e.Cluster, err)
+		}
+		return keys, true, nil
+	}
 	seen := map[Key]bool{}
 	for _, watch := range h.spec.Watches {
 		if !watch.Resource.Is(e.APIVersion, e.Kind) {
@@ -336,9 +347,8 @@ func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
 		known = true
 		mapped := []Key{{Namespace: e.Namespace, Name: e.Name}}
 		if watch.Keys != nil {
-			var err error
-			if mapped, err = h.mapping(ctx, func(r *read.Reader) ([]Key, error) { return watch.Keys(ctx, r, e) }); err != nil {
-				return nil, fmt.Errorf("cannot tell which objects %s %s/%s concerns: %w", e.Kind, e.Namespace, e.Name, err)
+			if mapped, err = with(func(r *read.Reader) ([]Key, error) { return watch.Keys(ctx, r, e) }); err != nil {
+				return nil, true, fmt.Errorf("cannot tell which objects %s %s/%s concerns: %w", e.Kind, e.Namespace, e.Name, err)
 			}
 		}
 		for _, key := range mapped {
@@ -348,14 +358,11 @@ func (h *Host) keys(ctx context.Context, e event.Event) ([]Key, error) {
 			}
 		}
 	}
-	if !known {
-		return nil, fmt.Errorf("%w: function %s is not woken by %s %s", errInvalid, h.spec.Name, e.APIVersion, e.Kind)
-	}
-	return keys, nil
+	return keys, known, nil
 }
 
 // mapping asks which objects an event concerns, with a reader of its own.
-func (h *Host) mapping(ctx context.Context, ask func(r *read.Reader) ([]Key, error)) ([]Key, error) {
+func (h *Host) mapping(ctx context.Context, ask mapping) ([]Key, error) {
 	v := vault.New()
 	reader := read.New(h.clusters.View(), v)
 	keys, err := ask(reader)

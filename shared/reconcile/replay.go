@@ -78,33 +78,8 @@ func (h *Host) remap(ctx context.Context, ce cloudevents.Event, recording *recor
 	e.Received = recording.Header.Time
 	p := &player{recording: recording, reads: map[string][]record.Read{}}
 	p.load(recording.Mapping)
-	add := func(mapped ...Key) {
-		for _, key := range mapped {
-			if !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
-	}
-	if h.spec.Connected != nil && (e.Type == event.TypeConnected || e.Type == event.TypeDisconnected) {
-		mapped, err := h.spec.Connected(ctx, read.Play(p, vault.Played()), e.Cluster)
-		return mapped, err == nil
-	}
-	for _, watch := range h.spec.Watches {
-		if !watch.Resource.Is(e.APIVersion, e.Kind) {
-			continue
-		}
-		told = true
-		if watch.Keys == nil {
-			add(Key{Namespace: e.Namespace, Name: e.Name})
-			continue
-		}
-		mapped, err := watch.Keys(ctx, read.Play(p, vault.Played()), e)
-		if err != nil {
-			return nil, false
-		}
-		add(mapped...)
-	}
-	return keys, told
+	keys, told, err = h.concerned(ctx, e, func(ask mapping) ([]Key, error) { return ask(read.Play(p, vault.Played())) })
+	return keys, told && err == nil
 }
 
 // mapDiff lists what only one of two sorted lists holds. A recording that does not say
@@ -190,25 +165,10 @@ func (h *Host) Concerned(ctx context.Context, e event.Event, overlay read.Overla
 		return nil, fmt.Errorf("cannot run function %s: %w", h.spec.Name, err)
 	}
 	e.Received = h.now()
-	var keys []Key
-	for _, watch := range h.spec.Watches {
-		if !watch.Resource.Is(e.APIVersion, e.Kind) {
-			continue
-		}
-		mapped := []Key{{Namespace: e.Namespace, Name: e.Name}}
-		if watch.Keys != nil {
-			reader := read.New(h.clusters.View(), vault.New())
-			reader.Over(overlay)
-			var err error
-			if mapped, err = watch.Keys(ctx, reader, e); err != nil {
-				return nil, fmt.Errorf("cannot tell which objects %s %s/%s concerns: %w", e.Kind, e.Namespace, e.Name, err)
-			}
-		}
-		for _, key := range mapped {
-			if !slices.Contains(keys, key) {
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys, nil
+	keys, _, err := h.concerned(ctx, e, func(ask mapping) ([]Key, error) {
+		reader := read.New(h.clusters.View(), vault.New())
+		reader.Over(overlay)
+		return ask(reader)
+	})
+	return keys, err
 }

@@ -63,13 +63,12 @@ func Docs[S any](variables []Variable[S], names ...string) []EnvVar {
 
 // The texts of Variable.Allowed that many have in common.
 const (
-	ANamespace   = "a namespace's name"
-	AnObject     = "an object's name"
-	TrueOrFalse  = "true or false"
-	OneTo1000    = "a whole number from 1 to 1000"
-	SizeAbove0   = "a size above 0, like 8Gi"
-	TimeAbove0   = "a duration above 0, like 10s"
-	unboundedInt = math.MaxInt64
+	ANamespace  = "a namespace's name"
+	AnObject    = "an object's name"
+	TrueOrFalse = "true or false"
+	OneTo1000   = "a whole number from 1 to 1000"
+	SizeAbove0  = "a size above 0, like 8Gi"
+	TimeAbove0  = "a duration above 0, like 10s"
 )
 
 // Label takes the name of a namespace.
@@ -116,7 +115,7 @@ func Whole[S any](field func(*S) *int, least, most int) func(*S, string) bool {
 
 // Duration takes a duration above zero.
 func Duration[S any](field func(*S) *time.Duration) func(*S, string) bool {
-	return DurationWithin(field, 1, unboundedInt)
+	return DurationWithin(field, 1, math.MaxInt64)
 }
 
 // DurationWithin takes a duration within bounds.

@@ -57,7 +57,8 @@ type world struct {
 	count   int
 }
 
-func newWorld(t *testing.T) *world {
+// newManagement is a world with the management cluster alone, which knows some kinds.
+func newManagement(t *testing.T, known string) (*world, []*unstructured.Unstructured) {
 	t.Helper()
 	w := &world{t: t, sink: newSink(t), log: &buffer{}}
 	var err error
@@ -67,15 +68,21 @@ func newWorld(t *testing.T) *world {
 	if err := build.Binaries(t.Context(), build.Options{Root: w.root, Out: os.Stderr}, "source-adapter"); err != nil {
 		t.Fatal(err)
 	}
-	definitions, err := crds.Load(t.Context(), crds.KubeVirt)
+	definitions, err := crds.Load(t.Context(), known)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Of Viti Stack there is nothing yet.
 	w.management = kubetest.Start(t, kubetest.Options{
 		Servers: 2, Objects: append(definitions, object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+system+`}}`)),
 		Files: []string{"sources/account.yaml"},
 	})
+	return w, definitions
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	// Of Viti Stack there is nothing yet.
+	w, definitions := newManagement(t, crds.KubeVirt)
 	target, err := kube.ReadFiles(filepath.Join(w.root, "deploy/target"))
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-dev/slipway/deploy/local/build"
 	"github.com/slipway-dev/slipway/deploy/local/crds"
 	"github.com/slipway-dev/slipway/deploy/local/kube"
-	kubetest "github.com/slipway-dev/slipway/test/kube"
 )
 
 var exhaustive = flag.Bool("exhaustive", false, "two minutes of foreign changes instead of a few seconds")
@@ -99,23 +98,7 @@ func TestWhatBelongsToOthersWakesNoFunction(t *testing.T) {
 // stock ApiServerSource would watch, by the same receive adapter.
 func newQuietWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, sink: newSink(t), log: &buffer{}}
-	var err error
-	if w.root, err = build.Root("."); err != nil {
-		t.Fatal(err)
-	}
-	if err := build.Binaries(t.Context(), build.Options{Root: w.root, Out: os.Stderr}, "source-adapter"); err != nil {
-		t.Fatal(err)
-	}
-	definitions, err := crds.Load(t.Context(), crds.PrometheusRules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.management = kubetest.Start(t, kubetest.Options{
-		Servers: 2, // as the package's other tests want it
-		Objects: append(definitions, object(t, `{apiVersion: v1, kind: Namespace, metadata: {name: `+system+`}}`)),
-		Files:   []string{"sources/account.yaml"},
-	})
+	w, _ := newManagement(t, crds.PrometheusRules)
 	w.runSources("source-adapter", w.generated())
 	w.runSources("", w.stock())
 	return w

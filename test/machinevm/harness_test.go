@@ -30,7 +30,7 @@ var suit = suite.New(suite.Options{
 	Specs: []reconcile.Spec{machinevm.DefaultSpec()},
 	CRDs:  []string{crds.KubeVirt, crds.CDI, crds.Multus},
 	Files: []string{"api/vitistack/crds", "api/vitistack/v1alpha1/testdata/networknamespace-crd.yaml"}, StorageClasses: true,
-	Kinds: made, Stored: examine, Plain: plain, Sort: inOrder, Derived: derived,
+	Kinds: made, Stored: examine, Plain: plain, Sort: suite.DevicesByName, Derived: derived,
 })
 
 func TestMain(m *testing.M) { os.Exit(suit.Main(m)) }

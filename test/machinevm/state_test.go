@@ -6,7 +6,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -34,29 +33,6 @@ func plain(obj *unstructured.Unstructured) {
 		unstructured.RemoveNestedField(obj.Object, path...)
 	}
 	suite.EachString(obj.Object, func(s string) string { return addresses.ReplaceAllString(s, "ADDRESS") })
-}
-
-// inOrder sorts the devices of a virtual machine by name.
-func inOrder(obj *unstructured.Unstructured) {
-	if obj.GetKind() != kinds.VirtualMachines.Kind {
-		return
-	}
-	spec, _, _ := unstructured.NestedMap(obj.Object, "spec", "template", "spec")
-	for _, path := range [][]string{{"volumes"}, {"networks"}, {"domain", "devices", "disks"}, {"domain", "devices", "interfaces"}} {
-		items, found, _ := unstructured.NestedSlice(spec, path...)
-		if !found {
-			continue
-		}
-		slices.SortFunc(items, func(a, b any) int { return strings.Compare(nameOf(a), nameOf(b)) })
-		_ = unstructured.SetNestedSlice(spec, items, path...)
-	}
-	_ = unstructured.SetNestedMap(obj.Object, spec, "spec", "template", "spec")
-}
-
-func nameOf(item any) string {
-	fields, _ := item.(map[string]any)
-	name, _ := fields["name"].(string)
-	return name
 }
 
 // derived turns MAC addresses into what they are derived from.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,7 +31,7 @@ var machines = &scenario{
 			virtual.Machines, virtual.VirtualMachines, virtual.VirtualMachineInstances, kind.PersistentVolumeClaims, virtual.DataVolumes,
 			kind.Secrets, virtual.NetworkAttachmentDefinitions, virtual.NetworkConfigurations, virtual.NetworkNamespaces,
 		},
-		Plain: uncounted, Sort: devicesByName, Derived: addresses,
+		Plain: uncounted, Sort: suite.DevicesByName, Derived: addresses,
 	}),
 	given: func(w *world) {
 		w.Create(`
@@ -95,28 +94,6 @@ func uncounted(obj *unstructuredObject) {
 	for _, path := range [][]string{{"status", "resourceVersion"}, {"metadata", "annotations", "kubevirt.io/vm-generation"}} {
 		unstructured.RemoveNestedField(obj.Object, path...)
 	}
-}
-
-func devicesByName(obj *unstructuredObject) {
-	if obj.GetKind() != virtual.VirtualMachines.Kind {
-		return
-	}
-	spec, _, _ := unstructured.NestedMap(obj.Object, "spec", "template", "spec")
-	for _, path := range [][]string{{"volumes"}, {"networks"}, {"domain", "devices", "disks"}, {"domain", "devices", "interfaces"}} {
-		items, found, _ := unstructured.NestedSlice(spec, path...)
-		if !found {
-			continue
-		}
-		slices.SortFunc(items, func(a, b any) int { return strings.Compare(nameOf(a), nameOf(b)) })
-		_ = unstructured.SetNestedSlice(spec, items, path...)
-	}
-	_ = unstructured.SetNestedMap(obj.Object, spec, "spec", "template", "spec")
-}
-
-func nameOf(item any) string {
-	fields, _ := item.(map[string]any)
-	name, _ := fields["name"].(string)
-	return name
 }
 
 // addresses turns MAC addresses, which are derived from UIDs (NW-7), into what they are
