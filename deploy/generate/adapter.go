@@ -87,6 +87,9 @@ func entries(watch reconcile.Watch) []any {
 		if watch.Owner.Kind != "" {
 			entry["owner"] = watch.Owner.Kind + "." + watch.Owner.Group
 		}
+		if len(watch.Fields) > 0 {
+			entry["fields"] = watch.Fields
+		}
 		out = append(out, entry)
 	}
 	return out

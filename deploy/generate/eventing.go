@@ -154,7 +154,8 @@ func trigger(name string, matches []any) object {
 func kinds(spec reconcile.Spec) []object {
 	byResource := map[string][]reconcile.Watch{}
 	for _, watch := range spec.Watches {
-		watch.Selector, watch.Owner = "", kind.Resource{} // events do not tell labels and owners
+		// Events tell neither labels, nor owners, nor what has changed.
+		watch.Selector, watch.Owner, watch.Fields = "", kind.Resource{}, nil
 		name := watch.Resource.String()
 		byResource[name] = append(byResource[name], watch)
 	}

@@ -67,7 +67,7 @@ func merge(same []reconcile.Watch) []reconcile.Watch {
 // limited tells that an ApiServerSource, which is there for all namespaces, cannot
 // carry the watch.
 func limited(watch reconcile.Watch) bool {
-	return watch.Namespace != "" || len(watch.Names) > 0 || watch.Owner.Kind != ""
+	return watch.Namespace != "" || len(watch.Names) > 0 || watch.Owner.Kind != "" || len(watch.Fields) > 0
 }
 
 // covers tells that a sees every object that b sees.
@@ -75,6 +75,7 @@ func covers(a, b reconcile.Watch) bool {
 	return (a.Selector == "" || a.Selector == b.Selector) &&
 		(a.Namespace == "" || a.Namespace == b.Namespace) &&
 		(a.Owner.Kind == "" || a.Owner.String() == b.Owner.String()) &&
+		(len(a.Fields) == 0 || slices.Equal(a.Fields, b.Fields)) &&
 		(len(a.Names) == 0 || len(b.Names) > 0 && !slices.ContainsFunc(b.Names, func(name string) bool { return !slices.Contains(a.Names, name) }))
 }
 
@@ -82,5 +83,6 @@ func compare(a, b reconcile.Watch) int {
 	return cmp.Or(
 		strings.Compare(a.Resource.Group, b.Resource.Group), strings.Compare(a.Resource.Kind, b.Resource.Kind),
 		strings.Compare(a.Selector, b.Selector), strings.Compare(a.Namespace, b.Namespace), slices.Compare(a.Names, b.Names),
-		strings.Compare(a.Owner.Kind, b.Owner.Kind), strings.Compare(a.Owner.Group, b.Owner.Group))
+		strings.Compare(a.Owner.Kind, b.Owner.Kind), strings.Compare(a.Owner.Group, b.Owner.Group),
+		slices.Compare(a.Fields, b.Fields))
 }

@@ -53,6 +53,15 @@ func TestFunctionsShareTheirWatches(t *testing.T) {
 			have:   []reconcile.Watch{{Resource: kind.ConfigMaps, Owner: kind.Secrets}, maps("a", "")},
 			want:   []reconcile.Watch{{Resource: kind.ConfigMaps, Owner: kind.Secrets, Adapter: true}, maps("a", "")},
 		},
+		"Fields": {
+			reason: "whoever wants to see every change sees those of some fields too",
+			have: []reconcile.Watch{
+				{Resource: kind.Secrets, Fields: []string{"/data"}},
+				{Resource: kind.ConfigMaps, Fields: []string{"/data"}},
+				maps("", ""),
+			},
+			want: []reconcile.Watch{maps("", ""), {Resource: kind.Secrets, Fields: []string{"/data"}, Adapter: true}},
+		},
 		"Adapter": {
 			reason: "a kind that needs the adapter needs it for everyone",
 			have:   []reconcile.Watch{maps("a", ""), through(maps("b", ""))},

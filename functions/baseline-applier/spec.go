@@ -48,7 +48,7 @@ func specOf(settings Settings, l *left) reconcile.Spec {
 func watches(m mapper) []reconcile.Watch {
 	out := []reconcile.Watch{
 		{Resource: kinds.HyperConvergeds, Names: []string{decide.HCOName}, Adapter: true, Keys: m.ofHCO},
-		{Resource: kinds.Nodes, Keys: m.ofNode},
+		{Resource: kinds.Nodes, Fields: decide.HardwareFields(), Adapter: true, Keys: m.ofNode},
 		{Resource: kind.CRDs, Names: definitions(m.catalog), Adapter: true, Keys: m.ofDefinition},
 	}
 	objects := objects(m.catalog)

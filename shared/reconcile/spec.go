@@ -131,6 +131,9 @@ type Watch struct {
 	// Owner limits it to objects that one of this kind owns, for kinds that others use
 	// too and whose objects cannot be labelled; adapter only.
 	Owner kind.Resource
+	// Fields limits it to changes of these fields, as JSON pointers, for kinds whose
+	// objects change all the time in what does not concern the function; adapter only.
+	Fields []string
 	// Adapter sends the watch through sources/adapter instead of an
 	// ApiServerSource: for kinds whose group is optional, whose version
 	// differs between installations, or whose plural Knative guesses wrong.

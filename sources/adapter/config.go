@@ -67,6 +67,9 @@ type Resource struct {
 	// Owner limits the watch to objects that one of this kind owns, as Kind.group.
 	// One that loses its owner counts as never seen: it gives no event.
 	Owner string `json:"owner,omitempty"`
+	// Fields limits the watch to changes of these fields, as JSON pointers. An object
+	// that is seen for the first time counts as changed.
+	Fields []string `json:"fields,omitempty"`
 	// Mode is Reference (the default: name only) or Resource (the whole object).
 	Mode string `json:"mode,omitempty"`
 }
@@ -182,6 +185,11 @@ func (r *Resource) complete() error {
 	}
 	if kind, group, ok := strings.Cut(r.Owner, "."); r.Owner != "" && (!ok || kind == "" || group == "") {
 		return fmt.Errorf("owner %q is no kind: write it as Kind.group", r.Owner)
+	}
+	for _, field := range r.Fields {
+		if !strings.HasPrefix(field, "/") || len(field) < 2 {
+			return fmt.Errorf("field %q is no JSON pointer: write it as /metadata/labels", field)
+		}
 	}
 	if strings.ContainsAny(r.Namespace+r.Name, "/,= ") {
 		return fmt.Errorf("namespace %q and name %q must be names of one object each", r.Namespace, r.Name)

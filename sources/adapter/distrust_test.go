@@ -124,7 +124,7 @@ func TestAListIsForItsVersionAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := narrow{client, "", "", nil}.Resource(services).List(t.Context(), metav1.ListOptions{ResourceVersion: "0", LabelSelector: "l", Limit: 500})
+	list, err := narrow{Interface: client}.Resource(services).List(t.Context(), metav1.ListOptions{ResourceVersion: "0", LabelSelector: "l", Limit: 500})
 	if err != nil || len(list.Items) != 0 || list.GetContinue() != "" || list.GetResourceVersion() != "7" {
 		t.Errorf("%v %v", list, err)
 	}
@@ -144,7 +144,7 @@ func TestARemoteClusterPassesOffNothingAsSomethingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	kinds := resources{{Versions: []string{"v1"}, Resource: "services", Kind: "Service"}}.kinds()
-	watching, err := narrow{client, "", "", kinds}.Resource(services).Watch(t.Context(), metav1.ListOptions{})
+	watching, err := narrow{Interface: client, kinds: kinds}.Resource(services).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +169,7 @@ func TestOfAKindThatOthersUseTooOnlyWhatIsOwnedIsSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	watching, err := narrow{client, "", "Workload.dockyards.io", nil}.Resource(services).Watch(t.Context(), metav1.ListOptions{})
+	watching, err := narrow{Interface: client, owner: "Workload.dockyards.io"}.Resource(services).Watch(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,9 +23,11 @@ import (
 // are watched, and so the API server sends nothing else, and rights can be limited to
 // the name. With an owner, what others own is dropped here: a stock receive adapter
 // heeds only the owner that controls an object, and what it drops it has decoded too.
+// With changes, what has not changed in the fields that matter is dropped.
 type narrow struct {
 	dynamic.Interface
 	name, owner string
+	changes     *changes
 	// kinds are what the objects of a resource are, whatever they say of themselves: a
 	// remote cluster must not pass off its objects as others. One that is not there is
 	// not looked at.
@@ -39,7 +41,7 @@ func (n narrow) Resource(resource schema.GroupVersionResource) dynamic.Namespace
 	if name := n.kinds[resource.GroupResource()]; name != "" {
 		kind = resource.GroupVersion().WithKind(name)
 	}
-	return narrowResource{NamespaceableResourceInterface: client, objects: narrowObjects{client, n.name, n.owner, kind}}
+	return narrowResource{NamespaceableResourceInterface: client, objects: narrowObjects{client, n.name, n.owner, n.changes, kind}}
 }
 
 type narrowResource struct {
@@ -67,6 +69,7 @@ func (r narrowResource) Watch(ctx context.Context, options metav1.ListOptions) (
 type narrowObjects struct {
 	dynamic.ResourceInterface
 	name, owner string
+	changes     *changes
 	kind        schema.GroupVersionKind
 }
 
@@ -96,6 +99,9 @@ func (o narrowObjects) Watch(ctx context.Context, options metav1.ListOptions) (w
 	}
 	if !o.kind.Empty() {
 		events = watch.Filter(events, o.genuine)
+	}
+	if o.changes != nil {
+		events = watch.Filter(events, o.changes.filter)
 	}
 	return events, nil
 }

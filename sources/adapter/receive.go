@@ -67,6 +67,8 @@ type receiving struct {
 	name string
 	// owner limits it to objects that one of this kind owns; empty for all.
 	owner string
+	// fields limits it to changes of these; empty for all.
+	fields []string
 	// kinds are what the objects must be; nil leaves it to the cluster.
 	kinds map[schema.GroupResource]string
 	// pace holds back the events; nil does not.
@@ -121,7 +123,11 @@ func (r receiving) inject(ctx context.Context, client *http.Client) (context.Con
 	if dyn, err = dynamic.NewForConfigAndClient(config, client); err != nil {
 		return nil, fmt.Errorf("cannot make a dynamic client for %s: %w", config.Host, err)
 	}
-	dyn = narrow{dyn, r.name, r.owner, r.kinds}
+	limited := narrow{Interface: dyn, name: r.name, owner: r.owner, kinds: r.kinds}
+	if len(r.fields) > 0 {
+		limited.changes = changesOf(r.fields)
+	}
+	dyn = limited
 	ctx = context.WithValue(ctx, kubeclient.Key{}, kubernetes.Interface(kube))
 	ctx = context.WithValue(ctx, dynamicclient.Key{}, dyn)
 	ctx = context.WithValue(ctx, apiserver.Key{}, config.Host)

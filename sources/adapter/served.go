@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,16 +13,20 @@ import (
 )
 
 // unit is what one receive adapter watches: one API group, in one mode, in all
-// namespaces or one, objects of any name or one, of any owner or one kind of owner. A group of its own each, since a
-// missing group ends the adapter that names it.
+// namespaces or one, objects of any name or one, of any owner or one kind of owner, any
+// change or those of some fields. A group of its own each, since a missing group ends
+// the adapter that names it.
 type unit struct {
 	group, mode, namespace, name, owner string
+	// fields are separated by line breaks, so that units can be compared.
+	fields string
 }
 
 // compare puts units into an order.
 func (u unit) compare(other unit) int {
 	return cmp.Or(cmp.Compare(u.group, other.group), cmp.Compare(u.mode, other.mode),
-		cmp.Compare(u.namespace, other.namespace), cmp.Compare(u.name, other.name), cmp.Compare(u.owner, other.owner))
+		cmp.Compare(u.namespace, other.namespace), cmp.Compare(u.name, other.name), cmp.Compare(u.owner, other.owner),
+		cmp.Compare(u.fields, other.fields))
 }
 
 // discoverer is the part of a discovery client that is needed here.
@@ -45,7 +50,10 @@ func served(discovery discoverer, resources []Resource, group string) (map[unit]
 		if version == "" {
 			continue
 		}
-		key := unit{group: group, mode: resource.Mode, namespace: resource.Namespace, name: resource.Name, owner: resource.Owner}
+		key := unit{
+			group: group, mode: resource.Mode, namespace: resource.Namespace, name: resource.Name, owner: resource.Owner,
+			fields: strings.Join(resource.Fields, "\n"),
+		}
 		units[key] = append(units[key], apiserver.ResourceWatch{
 			GVR:           schema.GroupVersionResource{Group: group, Version: version, Resource: resource.Resource},
 			LabelSelector: resource.Selector,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -118,7 +119,8 @@ func (s *Source) follow(one session, resources resources, lost func()) (*followe
 		}
 		return receiving{
 			config: one.cluster.Config, client: one.client, env: env, name: key.name, owner: key.owner, kinds: kinds, pace: one.pace,
-			log: log, watching: watching, again: lost,
+			fields: strings.FieldsFunc(key.fields, func(r rune) bool { return r == '\n' }),
+			log:    log, watching: watching, again: lost,
 		}.run(ctx)
 	}
 	return newFollower(resources, discovery, receive, one.log), nil

@@ -72,7 +72,7 @@ func TestOneNameIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	maps := narrow{client, "settings", "", nil}.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
+	maps := narrow{Interface: client, name: "settings"}.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"})
 	if _, err := maps.List(t.Context(), metav1.ListOptions{}); err != nil {
 		t.Error(err)
 	}

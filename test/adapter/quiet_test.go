@@ -29,8 +29,8 @@ const perSecond = 10
 var rules = schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheusrules"}
 
 // TestWhatBelongsToOthersWakesNoFunction runs the generated sources while ten objects of
-// each kind that others use too change every second. No event means that no function is
-// woken: Triggers pass on what comes, and nothing else.
+// each kind that others use too change every second, and ten Nodes have heartbeats. No
+// event means that no function is woken: Triggers pass on what comes, and nothing else.
 func TestWhatBelongsToOthersWakesNoFunction(t *testing.T) {
 	w := newQuietWorld(t)
 	client := w.management.Client
@@ -40,6 +40,7 @@ func TestWhatBelongsToOthersWakesNoFunction(t *testing.T) {
 		`{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {annotations: {n: "%d"}, name: foreign-%d, namespace: default}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}`,
 		`{apiVersion: v1, kind: Service, metadata: {annotations: {n: "%d"}, name: foreign-%d, namespace: default, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: o, uid: o}]}, spec: {ports: [{port: 80}]}}`,
 		`{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {annotations: {n: "%d"}, name: foreign-%d, namespace: default}, spec: {}}`,
+		`{apiVersion: v1, kind: Node, metadata: {annotations: {kubevirt.io/heartbeat: "%d"}, name: node-%d}}`,
 	}
 	lasts := 4 * time.Second
 	if *exhaustive {
@@ -66,6 +67,7 @@ func TestWhatBelongsToOthersWakesNoFunction(t *testing.T) {
 		labelled("PersistentVolumeClaim", "vitistack.io/machine", `, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}`),
 		object(t, `{apiVersion: v1, kind: Service, metadata: {name: ours, namespace: default, ownerReferences: [{apiVersion: dockyards.io/v1alpha3, kind: Workload, name: w, uid: w}]}, spec: {ports: [{port: 80}]}}`),
 		object(t, `{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: descheduler-rules, namespace: default}, spec: {}}`),
+		object(t, `{apiVersion: v1, kind: Node, metadata: {name: node-0, labels: {feature.node.kubernetes.io/iommu-enabled: "true"}}}`),
 	)
 	if err := client.Resource(rules).Namespace("default").Delete(t.Context(), "descheduler-rules", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
@@ -75,17 +77,27 @@ func TestWhatBelongsToOthersWakesNoFunction(t *testing.T) {
 		for _, e := range w.sink.all() {
 			seen[fmt.Sprintf("%s %s %s", e.Type(), e.Extensions()["kind"], e.Extensions()["name"])] = true
 		}
-		for _, want := range []string{"ref.add ConfigMap ours", "ref.add Secret ours", "ref.add PersistentVolumeClaim ours", "ref.add Service ours", "ref.delete PrometheusRule descheduler-rules"} {
+		for _, want := range []string{"ref.add ConfigMap ours", "ref.add Secret ours", "ref.add PersistentVolumeClaim ours", "ref.add Service ours", "ref.delete PrometheusRule descheduler-rules", "ref.update Node node-0"} {
 			if !seen["dev.knative.apiserver."+want] {
 				return fmt.Sprintf("no %s in %v", want, seen)
 			}
 		}
 		return ""
 	})
-	foreign := map[string]int{}
+	foreign, nodes := map[string]int{}, map[string]int{}
 	for _, e := range w.sink.all() {
-		if name := fmt.Sprint(e.Extensions()["name"]); strings.HasPrefix(name, "foreign-") {
+		name := fmt.Sprint(e.Extensions()["name"])
+		if strings.HasPrefix(name, "foreign-") {
 			foreign[fmt.Sprint(e.Extensions()["kind"])]++
+		}
+		if e.Extensions()["kind"] == "Node" {
+			nodes[name]++
+		}
+	}
+	for name, events := range nodes {
+		// When it is seen first, and when its hardware changes.
+		if most := map[bool]int{true: 2, false: 1}[name == "node-0"]; events > most {
+			t.Errorf("%d changes of Node %s gave %d events, want %d at most", changes/perSecond, name, events, most)
 		}
 	}
 	if len(foreign) > 0 {

@@ -20,6 +20,14 @@ const (
 // Detectors are all there are.
 func Detectors() []string { return []string{GPU, NUMANodes, PCIDevices, USBDevices, VFIOCapable} }
 
+// HardwareFields are the fields of a Node that Detect looks at, as JSON pointers. The
+// others change all the time: the kubelet and KubeVirt leave their heartbeats there.
+func HardwareFields() []string {
+	return []string{"/metadata/annotations/" + strings.ReplaceAll(topology, "/", "~1"), "/metadata/labels", "/status/capacity"}
+}
+
+const topology = "kubevirt.io/topology-manager-policy"
+
 const features = "feature.node.kubernetes.io/"
 
 var (
@@ -45,7 +53,7 @@ func Detect(node *unstructured.Unstructured) map[string]bool {
 			found[VFIOCapable] = true
 		}
 	}
-	if node.GetAnnotations()["kubevirt.io/topology-manager-policy"] != "" {
+	if node.GetAnnotations()[topology] != "" {
 		found[NUMANodes] = true
 	}
 	capacity, _, _ := unstructured.NestedFieldNoCopy(node.Object, "status", "capacity")
