@@ -32,7 +32,9 @@ func TestOnARealCluster(t *testing.T) {
 		{"a function's pod that is killed in the middle of its work loses nothing", killedPod},
 		{"events that the broker loses are made good by a resync", restartedBroker},
 		{"the environment of Dockyards becomes Ready", dockyards},
+		{"Workloads are rendered through their templates, each in a child process of the function's container", templates},
 		{"a function runs out of the image that kn func builds", builtByFunc},
+		{"a stranger's pod reaches no port that was not meant for it", strangers},
 		{"the baseline is put in place, and kept", baseline},
 		{"at rest nothing is written, and nobody else's objects wake a function", atRest},
 		{"no account was refused anything", func(f *fixture, _ *report) { f.nothingForbidden() }},
@@ -231,4 +233,23 @@ func dockyards(f *fixture, report *report) {
 		slowest = max(slowest, f.eventually(plural+" Ready", func() string { return f.notReady(resource) }))
 	}
 	report.add("the environment of Dockyards Ready after about %.1f s", slowest.Seconds())
+}
+
+// rendered is where the samples of templates go: their Cluster is of no Organization.
+const rendered = "rendered"
+
+func templates(f *fixture, report *report) {
+	f.kubectl("create", "namespace", rendered)
+	f.kubectl("apply", "-n", rendered, "-k", filepath.Join(f.Root, "deploy/samples/templates"))
+	workloads := schema.GroupVersionResource{Group: "dockyards.io", Version: "v1alpha3", Resource: "workloads"}
+	took := f.eventually("all Workloads Ready", func() string { return f.notReady(workloads) })
+	made := 0
+	for _, kind := range []string{"helmreleases.helm.toolkit.fluxcd.io", "kustomizations.kustomize.toolkit.fluxcd.io", "worktrees.dockyards.io"} {
+		names := strings.Fields(f.kubectl("get", kind, "-n", rendered, "-o", "name"))
+		if len(names) == 0 {
+			f.t.Errorf("the Workloads are Ready, and there are no %s", kind)
+		}
+		made += len(names)
+	}
+	report.add("Workloads of the sample templates, %d objects for Flux: all Ready after %.1f s", made, took.Seconds())
 }

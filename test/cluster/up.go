@@ -47,6 +47,8 @@ type Cluster struct {
 	HTTP *http.Client
 	// Functions are the functions' names.
 	Functions []string
+	// Guarded tells whether network policies are enforced: that takes ipset.
+	Guarded bool
 
 	bin     string
 	out     io.Writer
@@ -99,6 +101,10 @@ func (c *Cluster) up(ctx context.Context) error {
 		return err
 	}
 	c.HTTP = &http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: c.Dial}}
+	// Before there is any pod: what comes later shall work in spite of the policies.
+	if err := c.guard(); err != nil {
+		return err
+	}
 	imported := make(chan error, 1)
 	go func() { imported <- c.Import(ctx, append(bundle.Images(c.bin), c.images()...)...) }()
 	parts, err := bundle.Load(ctx, c.Root)
@@ -139,6 +145,16 @@ func (c *Cluster) up(ctx context.Context) error {
 // Say tells what happened, and when.
 func (c *Cluster) Say(format string, args ...any) {
 	_, _ = fmt.Fprintf(c.out, "%6.1f s  %s\n", time.Since(c.started).Seconds(), fmt.Sprintf(format, args...))
+}
+
+// guard starts what enforces network policies, where it can be had.
+func (c *Cluster) guard() error {
+	if _, err := exec.LookPath("ipset"); err != nil {
+		c.Say("network policies are not enforced: %v; on Debian: apt-get install ipset", err)
+		return nil
+	}
+	c.Guarded = true
+	return c.Guard(filepath.Join(c.bin, "node-policies"))
 }
 
 // images are Slipway's own, named as deploy/deploy names them.

@@ -216,6 +216,12 @@ func (n *Node) kubernetes(ctx context.Context) error {
 	})
 }
 
+// Guard starts the given program (test/node/knative/policies), which enforces network
+// policies as long as the node lives.
+func (n *Node) Guard(program string) error {
+	return n.run("policies", program, "--kubeconfig", n.Kubeconfig(), "--node", nodeName, "--services", services)
+}
+
 func (n *Node) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(n.opts.Out, "%6.1f s  %s\n", time.Since(n.started).Seconds(), fmt.Sprintf(format, args...))
 }

@@ -13,6 +13,7 @@ func nodeTargets() []Target {
 		{Name: "pause", Dir: ".", Package: "./test/node/pause"},
 		{Name: "node-coredns", Dir: knative, Package: "./coredns", Heavy: true, Hint: "CoreDNS from source: 1 to 3 minutes the first time"},
 		{Name: "node-ingress", Dir: knative, Package: "./ingress", Heavy: true},
+		{Name: "node-policies", Dir: knative, Package: "./policies", Heavy: true},
 	}
 	for _, p := range KnativePrograms {
 		targets = append(targets, Target{
