@@ -1,7 +1,8 @@
 // Package adapter turns changes of Kubernetes objects into CloudEvents where an
 // ApiServerSource cannot: on remote clusters, for kinds whose plural it guesses
 // wrong, for kinds whose group is optional or whose version differs between
-// installations, and for objects of one namespace, one name or one kind of owner.
+// installations, for objects of one namespace, one name or one kind of owner, and for
+// changes of some fields alone.
 //
 // It writes no watch of its own. For every cluster and API group it runs the
 // receive adapter of Knative, the very code behind an ApiServerSource, inside
@@ -10,8 +11,8 @@
 //
 //  1. It asks each cluster's discovery which of the configured resources are
 //     served, and in which of their versions; the first one that is served wins.
-//  2. It starts one receive adapter per API group, mode, namespace, name and owner. A
-//     group that is missing cannot keep another one from being watched.
+//  2. It starts one receive adapter per API group, mode, namespace, name, owner and
+//     fields. A group that is missing cannot keep another one from being watched.
 //  3. It watches CustomResourceDefinitions. When one of a configured resource
 //     comes or goes, the discovery of that group is read again until it has
 //     settled, and its adapter is started, replaced or stopped. A replaced
