@@ -128,6 +128,18 @@ func TestGatherReadsWhatMayBeWrittenFirst(t *testing.T) {
 				"networkconfigurations blue", "secrets s", "configmaps m", "machineclasses c", "machineclasses i", "namespaces kube-system",
 			},
 		},
+		"a Machine that was taken over": {
+			reason:  "its cloud-init is left alone, and a credential from before may not read Secrets",
+			machine: `metadata: {name: web, namespace: a, uid: u}, spec: {cloudInit: {secretRef: {name: s}}}`,
+			objects: map[string]string{
+				kubevirt + "/namespaces/a/virtualmachines/web": `{apiVersion: kubevirt.io/v1, kind: VirtualMachine, metadata: {name: web, namespace: a, labels: {vitistack.io/source-machine: web}}}`,
+			},
+			want: []string{
+				"kubevirtconfigs", "networkconfigurations web", "virtualmachines vm-web", "virtualmachines web", "virtualmachineinstances web",
+				"persistentvolumeclaims vitistack.io/source-machine=web", "persistentvolumeclaims web-root",
+				"secrets s", "namespaces kube-system",
+			},
+		},
 		"a Machine that goes": {
 			reason:  "everything that may carry its marks",
 			machine: `metadata: {name: web, namespace: a, uid: u, deletionTimestamp: "2026-11-21T00:00:00Z"}, spec: {template: small}`,

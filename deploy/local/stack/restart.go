@@ -43,11 +43,12 @@ func (s *Stack) outlive() {
 		name, cluster := remote.Name, remote.Cluster
 		lost := make(chan error, 1)
 		cluster.Outlive(func(err error) { lost <- err })
+		remote.called = make(chan struct{}, 1)
 		s.returns.Go(func() {
 			for {
 				select {
 				case err := <-lost:
-					s.bringBack(ctx, name, cluster, err)
+					s.bringBack(ctx, name, cluster, remote.called, err)
 				case <-ctx.Done():
 					return
 				}
@@ -56,14 +57,18 @@ func (s *Stack) outlive() {
 	}
 }
 
-// bringBack starts an API server again after its absence.
-func (s *Stack) bringBack(ctx context.Context, name string, cluster *kube.Cluster, why error) {
+// CallBack ends the absence of a remote cluster whose API server was ended.
+func (s *Stack) CallBack(remote *Remote) { remote.called <- struct{}{} }
+
+// bringBack starts an API server again after its absence, or when it is called.
+func (s *Stack) bringBack(ctx context.Context, name string, cluster *kube.Cluster, called <-chan struct{}, why error) {
 	what, _, _ := strings.Cut(why.Error(), ";")
 	s.printer.Say("remote cluster %s is down, %s: it comes back in %s", name, what, absence)
 	timer := time.NewTimer(absence)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-called:
 	case <-ctx.Done():
 		return
 	}
