@@ -56,6 +56,15 @@
 // address, or why the kubeconfig was refused (it may not run programs or read
 // files).
 //
+// While there is no KubevirtConfig, and the management cluster has KubeVirt, Machines run
+// there: the definition of KubevirtConfigs alone, which comes with every installation, says
+// nothing. SINGLE_CLUSTER says so for all, or forbids it.
+//
+// Every cluster is reached through one door, the Reader of shared/read: it lists the
+// KubevirtConfigs, connects by one of them, reads, and says whether a cluster answers; the
+// runtime's applier writes through the same connections. A test puts a recording, or
+// servers of its own, behind it.
+//
 // clusters.go looks at the clusters that the Machine's placement depends on, all
 // at once; decide/placement.go and decide/place.go choose. The choice is noted on
 // the Machine before anything is made on the cluster, and a placed Machine never

@@ -152,7 +152,7 @@ func (x *reading) beside(ctx context.Context) {
 	if x.deleting() || x.machine.GetAnnotations()[v1alpha1.AnnotationBootSource] != "" {
 		x.in.ISO = x.get(ctx, cluster, kinds.DataVolumes, ns, v1alpha1.ISOName(name))
 	}
-	if x.deleting() || decide.CloudInitNeedsSecret(x.machine) {
+	if x.deleting() || (decide.CloudInitNeedsSecret(x.machine) && !decide.MadeByOthers(x.machine, x.in.Settings, x.in.VMs)) {
 		x.in.CloudInit = x.get(ctx, cluster, kind.Secrets, ns, v1alpha1.CloudInitName(name))
 	}
 }

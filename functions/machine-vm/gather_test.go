@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -126,6 +127,18 @@ func TestGatherReadsWhatMayBeWrittenFirst(t *testing.T) {
 				"persistentvolumeclaims vitistack.io/source-machine=web", "persistentvolumeclaims web-root", "persistentvolumeclaims web-x", "persistentvolumeclaims odd",
 				"secrets web-cloudinit", "network-attachment-definitions blue",
 				"networkconfigurations blue", "secrets s", "configmaps m", "machineclasses c", "machineclasses i", "namespaces kube-system",
+			},
+		},
+		"a Machine that was taken over": {
+			reason:  "its cloud-init is left alone, and a credential from before may not read Secrets",
+			machine: `metadata: {name: web, namespace: a, uid: u}, spec: {cloudInit: {secretRef: {name: s}}}`,
+			objects: map[string]string{
+				kubevirt + "/namespaces/a/virtualmachines/web": `{apiVersion: kubevirt.io/v1, kind: VirtualMachine, metadata: {name: web, namespace: a, labels: {vitistack.io/source-machine: web}}}`,
+			},
+			want: []string{
+				"kubevirtconfigs", "networkconfigurations web", "virtualmachines vm-web", "virtualmachines web", "virtualmachineinstances web",
+				"persistentvolumeclaims vitistack.io/source-machine=web", "persistentvolumeclaims web-root",
+				"secrets s", "namespaces kube-system",
 			},
 		},
 		"a Machine that goes": {
@@ -284,5 +297,53 @@ func TestChildrenAreOnlyWhatCarriesAllMarks(t *testing.T) {
 				t.Errorf("it is ours: %t (%v, %s, %s)", ok, owner, uid, installation)
 			}
 		})
+	}
+}
+
+// TestWhatWasMadeUnderAnotherWordStillCounts: an installation whose MANAGED_BY is changed,
+// or that took machines over under another, still finds its orphans and counts them all.
+func TestWhatWasMadeUnderAnotherWordStillCounts(t *testing.T) {
+	for word, finds := range map[string]map[string]bool{
+		"kubevirt-operator": {"kubevirt-operator": true, "mine": false, "": false},
+		"mine":              {"kubevirt-operator": true, "mine": true, "theirs": false, "": false},
+		"":                  {"kubevirt-operator": true, "": true, "theirs": false},
+	} {
+		settings := Settings{Settings: decide.DefaultSettings()}
+		settings.ManagedBy = word
+		spec := Spec(settings)
+		selectors := []string{spec.Gauges[1].Selector}
+		for _, children := range spec.Children {
+			selectors = append(selectors, children.Selector)
+		}
+		for _, text := range selectors {
+			selector, err := labels.Parse(text)
+			if err != nil {
+				t.Fatalf("MANAGED_BY %q: %v", word, err)
+			}
+			for label, want := range finds {
+				if got := selector.Matches(labels.Set{"vitistack.io/managed-by": label}); got != want {
+					t.Errorf("MANAGED_BY %q: %s selects what %q manages: %t, want %t", word, text, label, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestAVirtualMachineUnderAnOlderNameWakesItsMachine: TK-7, whatever prefix new ones get.
+func TestAVirtualMachineUnderAnOlderNameWakesItsMachine(t *testing.T) {
+	for prefix, want := range map[string][]string{"vm-": {"a/vm-web", "a/web"}, "": {"a/vm-web", "a/web"}, "x-": {"a/vm-web", "a/web"}} {
+		settings := Settings{Settings: decide.DefaultSettings()}
+		settings.VMNamePrefix = prefix
+		keys, err := mapper{settings: settings}.ofVM(t.Context(), nil, event.Event{Namespace: "a", Name: "vm-web"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, key := range keys {
+			got = append(got, key.String())
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("prefix %q (-want +got):\n%s", prefix, diff)
+		}
 	}
 }

@@ -34,17 +34,19 @@ func maybeShortened(name string) bool {
 }
 
 // ofVM: a virtual machine, or instance, is called like its Machine, with or
-// without the prefix.
+// without a prefix.
 func (m mapper) ofVM(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
 	keys := []reconcile.Key{{Namespace: e.Namespace, Name: e.Name}}
-	if rest, ok := strings.CutPrefix(e.Name, m.settings.VMNamePrefix); ok && rest != "" {
-		keys = appendKey(keys, e.Namespace, rest)
+	for _, prefix := range []string{m.settings.VMNamePrefix, v1alpha1.DefaultVMNamePrefix} {
+		if rest, ok := strings.CutPrefix(e.Name, prefix); ok && rest != "" {
+			keys = appendKey(keys, e.Namespace, rest)
+		}
 	}
 	if !maybeShortened(e.Name) {
 		return keys, nil
 	}
 	return m.join(ctx, r, keys, e.Namespace, func(machine *unstructured.Unstructured) bool {
-		return v1alpha1.VirtualMachineName(m.settings.VMNamePrefix, machine.GetName()) == e.Name
+		return slices.Contains(decide.VMNames(machine.GetName(), m.settings.Settings), e.Name)
 	})
 }
 

@@ -42,7 +42,7 @@ func gauges(settings Settings) []reconcile.Gauge {
 		{Metric: metricMachines, Resource: kinds.Machines, Labels: machineLabels},
 		{
 			Metric: metricVMs, Resource: kinds.VirtualMachines, Targets: true,
-			Selector: v1alpha1.LabelManagedBy + "=" + settings.ManagedBy, Labels: vmLabels,
+			Selector: managed(settings), Labels: vmLabels,
 		},
 	}
 }

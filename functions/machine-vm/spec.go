@@ -101,11 +101,20 @@ func targetGrants() []reconcile.Grant {
 // The Secret for cloud-init is not among them, since Secrets are never listed:
 // its owner reference lets Kubernetes collect it, and the record too.
 func children(settings Settings) []reconcile.Children {
-	selector := v1alpha1.LabelManagedBy + "=" + settings.ManagedBy
+	selector := managed(settings)
 	return []reconcile.Children{
 		{Resource: kinds.VirtualMachines, Selector: selector, Owner: ownerOf},
 		{Resource: kind.PersistentVolumeClaims, Selector: selector, Owner: ownerOf, InUse: claimInUse},
 	}
+}
+
+// managed selects what was made here. An object keeps the word that it was made or taken
+// over under, so there may be two.
+func managed(settings Settings) string {
+	if settings.ManagedBy == v1alpha1.DefaultManagedBy {
+		return v1alpha1.LabelManagedBy + "=" + settings.ManagedBy
+	}
+	return v1alpha1.LabelManagedBy + " in (" + v1alpha1.DefaultManagedBy + "," + settings.ManagedBy + ")"
 }
 
 // claimInUse: a claim that a virtual machine uses is kept, whosever it was.

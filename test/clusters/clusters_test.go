@@ -154,7 +154,7 @@ func (w *world) downAndBack() {
 	}
 	w.Remove(kinds.Machines, "web")
 	w.settled("web")
-	w.ready("web", "Unknown ClusterUnreachable", "east")
+	w.ready("web", "Unknown ClusterUnreachable", "the deletion waits for it")
 
 	w.east.Open()
 	if got := w.cluster(event.TypeConnected, "east"); got != http.StatusNoContent {

@@ -47,6 +47,8 @@ type world struct {
 	// east is the way to the remote cluster.
 	east *suite.Way
 	f    *suite.Copy
+	// evidence is the file that a kubeconfig's program would make.
+	evidence string
 }
 
 func newWorld(t *testing.T) *world {

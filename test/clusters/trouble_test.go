@@ -1,12 +1,15 @@
 package clusters
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
+	"io/fs"
 	"math/big"
 	"net/http"
 	"os"
@@ -38,8 +41,8 @@ type trouble struct {
 	name, reason string
 	// kubeconfig leads to the cluster in its trouble.
 	kubeconfig []byte
-	// says is part of what the Machine is told.
-	says string
+	// want and says are what the Machine is told; empty is that the cluster does not answer.
+	want, says string
 	// heal ends the trouble.
 	heal func()
 }
@@ -56,14 +59,25 @@ func (w *world) troubles() []trouble {
 	throttled.Before(suite.Status(http.StatusTooManyRequests))
 	failing.Before(suite.Status(http.StatusBadGateway))
 	replace := func(name string) func() { return func() { w.secret(name, good) } }
+	with := func(user string) []byte { return []byte(strings.Replace(string(good), "token: ", user, 1)) }
+	w.evidence = filepath.Join(w.t.TempDir(), "ran")
+	const unusable = "False KubevirtConfigInvalid"
 	return []trouble{
-		{"slow", "each call takes longer than it may", through(slow), "does not answer", func() { slow.Before(nil) }},
-		{"expired-server", "its certificate has expired", through(expired), "certificate", func() { expired.Certificate(time.Now().Add(time.Hour)) }},
-		{"throttled", "it has too much to do", through(throttled), "does not answer", func() { throttled.Before(nil) }},
-		{"failing", "what stands before it has lost it", through(failing), "does not answer", func() { failing.Before(nil) }},
-		{"expired-client", "our certificate has expired", w.expiredClient(), "does not answer", replace("expired-client")},
-		{"unauthorized", "our token is not taken", []byte(strings.Replace(string(good), "token: ", "token: x", 1)), "Unauthorized", replace("unauthorized")},
-		{"gone", "nobody listens there", suite.Redirect(w.t, good, "https://"+w.east.Address, nil), "does not answer", w.east.Open},
+		{"slow", "each call takes longer than it may", through(slow), "", "does not answer", func() { slow.Before(nil) }},
+		{"expired-server", "its certificate has expired", through(expired), "", "certificate", func() { expired.Certificate(time.Now().Add(time.Hour)) }},
+		{"throttled", "it has too much to do", through(throttled), "", "does not answer", func() { throttled.Before(nil) }},
+		{"failing", "what stands before it has lost it", through(failing), "", "does not answer", func() { failing.Before(nil) }},
+		{"expired-client", "our certificate has expired", w.expiredClient(), "", "does not answer", replace("expired-client")},
+		{"unauthorized", "our token is not taken", with("token: x"), "", "Unauthorized", replace("unauthorized")},
+		{"gone", "nobody listens there", suite.Redirect(w.t, good, "https://"+w.east.Address, nil), "", "does not answer", w.east.Open},
+		{"malformed", "its kubeconfig is none", []byte("{{{ no kubeconfig"), unusable, "cannot be read", replace("malformed")},
+		{"empty", "its kubeconfig is empty", nil, unusable, "", replace("empty")},
+		{
+			"program", "its kubeconfig would run a program", with("exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: touch, args: ['" + w.evidence + "']}\n    password: "),
+			unusable, "exec", replace("program"),
+		},
+		{"token-file", "its kubeconfig would read a file", with("tokenFile: /etc/hostname\n    password: "), unusable, "tokenFile", replace("token-file")},
+		{"key-file", "and so would another", with("client-key: /etc/hostname\n    password: "), unusable, "client-key", replace("key-file")},
 	}
 }
 
@@ -120,8 +134,8 @@ func (w *world) expiredClient() []byte {
 	return content
 }
 
-// TestAClusterInTroubleDelaysItsOwnMachinesOnly: CN-5, CN-6, issue 2's list of bad
-// clusters. Machines of clusters in every trouble are handled at once; those of the
+// TestAClusterInTroubleDelaysItsOwnMachinesOnly: CN-1, CN-3, CN-5, CN-6, every cluster and
+// kubeconfig that cannot be used. Machines of clusters in every trouble are handled at once; those of the
 // clusters that are well have to get on as if they were alone.
 func TestAClusterInTroubleDelaysItsOwnMachinesOnly(t *testing.T) {
 	w := newWorld(t)
@@ -156,7 +170,10 @@ func TestAClusterInTroubleDelaysItsOwnMachinesOnly(t *testing.T) {
 		if answers[i] != http.StatusNoContent {
 			t.Errorf("%s: the event was answered %d: an event or the resync comes, nobody has to try again", x.reason, answers[i])
 		}
-		w.ready("on-"+x.name, "Unknown ClusterUnreachable", x.says)
+		w.ready("on-"+x.name, cmp.Or(x.want, "Unknown ClusterUnreachable"), x.says)
+	}
+	if _, err := os.Stat(w.evidence); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("CN-3: the program of a kubeconfig was run: %v", err)
 	}
 
 	started := time.Now()

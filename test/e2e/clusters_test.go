@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -148,14 +149,15 @@ func shows(seen watch.Interface, address string) bool {
 	}
 }
 
-// outage stops the API server of workload-3 and starts it again.
+// outage ends the API server of workload-3 as a person would, who looks at what comes of
+// it, and waits for its return.
 func (f *fixture) outage(t *testing.T) {
 	remote := f.Remotes[2]
-	server, err := url.Parse(remote.Cluster.URL)
+	id, err := os.ReadFile(filepath.Join(remote.Cluster.Dir, "kube-apiserver.pid"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	port, err := strconv.Atoi(server.Port())
+	pid, err := strconv.Atoi(strings.TrimSpace(string(id)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +165,9 @@ func (f *fixture) outage(t *testing.T) {
 		return f.machine(machine, `.status.conditions[?(@.type=="Ready")].status`) + " " + f.machine(machine, `.status.conditions[?(@.type=="Ready")].reason`)
 	}
 	before := reason("by-annotation")
-	remote.Cluster.Stop()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
 	f.eventually("the outage on the Machine", func() string { return differs("Unknown ClusterUnreachable", reason("by-annotation")) })
 	if got := f.machine("by-annotation", ".status.phase"); got != "Running" {
 		t.Errorf("an outage changed the phase to %q", got)
@@ -176,11 +180,7 @@ func (f *fixture) outage(t *testing.T) {
 	// The others go on as if nothing were.
 	f.apply(`{apiVersion: vitistack.io/v1alpha1, kind: Machine, metadata: {name: meanwhile, namespace: default}, spec: {template: small, kubevirtConfigRef: workload-1}}`)
 	f.eventually("a Machine on another cluster", func() string { return differs("Running", f.machine("meanwhile", ".status.phase")) })
-	if remote.Cluster, err = kube.Start(t.Context(), kube.Options{
-		Name: remote.Name, Binary: filepath.Join(f.root, build.DefaultBin, "kube"), Dir: remote.Cluster.Dir, Port: port, ControllerManager: true,
-	}); err != nil {
-		t.Fatal(err)
-	}
+	f.CallBack(remote)
 	f.eventually("the Machine to be back", func() string { return differs(before, reason("by-annotation")) })
 }
 

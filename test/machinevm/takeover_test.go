@@ -162,6 +162,10 @@ func TestATakeoverChangesNothing(t *testing.T) {
 		"OfAStoppedMachineOfBefore2025": {
 			reason: "what is off stays off", objects: before2025, vm: "vm-web", state: "Stopped", phase: "Stopped",
 		},
+		"OfBefore2025WithUpstreamsNames": {
+			reason: "it has a prefix, whatever new ones get: no second one is made", objects: before2025, vm: "vm-web", state: "Stopped", phase: "Stopped",
+			env: []string{"VM_NAME_PREFIX", ""},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

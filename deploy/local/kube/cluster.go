@@ -81,6 +81,8 @@ type Cluster struct {
 	// replaced is the process that is being killed on purpose.
 	replaced *process
 	manager  *process
+	// lost is told of the end of the API server instead of Done; nil: nobody is.
+	lost     func(error)
 	stopping bool
 	failed   error
 	done     chan struct{}
@@ -173,11 +175,14 @@ func (c *Cluster) observe(p *process) {
 		<-p.done
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.stopping || c.failed != nil || c.replaced == p {
-			return
+		switch {
+		case c.stopping || c.failed != nil || c.replaced == p:
+		case c.lost != nil && c.server != nil && c.server.process == p:
+			c.lost(p.failure())
+		default:
+			c.failed = p.failure()
+			close(c.done)
 		}
-		c.failed = p.failure()
-		close(c.done)
 	})
 }
 

@@ -419,6 +419,48 @@ func TestProgramThatDiesLaterIsReported(t *testing.T) {
 	}
 }
 
+// TestAnAPIServerThatDiesMayComeBack shows that an outage of the API server alone does not
+// end a cluster that is told to outlive it, and that the death of etcd still does.
+func TestAnAPIServerThatDiesMayComeBack(t *testing.T) {
+	c := start(t, kube.Options{})
+	if err := kube.Apply(t.Context(), c.Config, object(t, namespaceManifest)); err != nil {
+		t.Fatal(err)
+	}
+	lost := make(chan error, 1)
+	c.Outlive(func(err error) { lost <- err })
+	for round := range 2 {
+		if err := syscall.Kill(pid(t, c.Dir, "kube-apiserver"), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-lost:
+			if !strings.HasPrefix(err.Error(), "kube-apiserver ended by itself (signal: killed)") {
+				t.Errorf("what is told is %v, want that the API server was killed", err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatal("nobody is told that the API server was killed")
+		}
+		url := c.URL
+		if err := c.StartAPIServer(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if c.URL != url {
+			t.Errorf("round %d: it came back as %s, and was %s", round, c.URL, url)
+		}
+		if _, err := clientset(t, c.Config).CoreV1().Namespaces().Get(t.Context(), object(t, namespaceManifest).GetName(), metav1.GetOptions{}); err != nil {
+			t.Errorf("round %d: what was there before: %v", round, err)
+		}
+	}
+	if err := syscall.Kill(pid(t, c.Dir, "etcd"), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-c.Done():
+	case <-time.After(10 * time.Second):
+		t.Fatal("Done is not closed after etcd was killed")
+	}
+}
+
 func pid(t *testing.T, dir, name string) int {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, name+".pid"))

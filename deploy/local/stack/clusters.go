@@ -41,6 +41,8 @@ type Remote struct {
 	// Cluster is what runs, Client reaches it as an administrator.
 	Cluster *kube.Cluster
 	Client  dynamic.Interface
+	// called tells that it shall come back at once.
+	called chan struct{}
 }
 
 // remoteName is the name of the i-th remote cluster, from 0.

@@ -16,5 +16,9 @@
 //  6. one resync for each function, since objects that exist already give no
 //     event.
 //
+// With several clusters each has an API server and an etcd of its own. A remote API server
+// that somebody ends comes back after a minute, so that an outage can be looked at; what
+// else ends by itself ends the stack.
+//
 // Nothing listens on anything but loopback. All state lies in one directory.
 package stack

@@ -85,6 +85,11 @@ type Stack struct {
 	drained   sync.WaitGroup
 	// installed are the manifests of the functions and what leads events to them.
 	installed []*unstructured.Unstructured
+	// forsake ends those that bring remote API servers back, returns is until they have
+	// ended, and broken is why one could not.
+	forsake context.CancelFunc
+	returns sync.WaitGroup
+	broken  chan error
 }
 
 // Start builds what is missing and starts everything. On an error, what was
@@ -147,6 +152,7 @@ func (s *Stack) start(ctx context.Context) error {
 	if err := s.Resync(ctx); err != nil {
 		return err
 	}
+	s.outlive()
 	s.printer.Say("everything is up after %.1f s", time.Since(started).Seconds())
 	return nil
 }
@@ -433,7 +439,8 @@ func (s *Stack) Pids() map[string][]int {
 }
 
 // Failed waits until a part of the stack ends by itself, or the context does;
-// the error names the part and its log.
+// the error names the part and its log. The API server of a remote cluster may end: it
+// comes back.
 func (s *Stack) Failed(ctx context.Context) error {
 	ended := make(chan error, len(s.processes)+len(s.others()))
 	for _, p := range s.processes {
@@ -457,6 +464,8 @@ func (s *Stack) Failed(ctx context.Context) error {
 	select {
 	case err := <-ended:
 		return err
+	case err := <-s.broken:
+		return err
 	case <-s.Cluster.Done():
 		return fmt.Errorf("the API server ended by itself: %w", s.Cluster.Err())
 	case <-ctx.Done():
@@ -467,6 +476,10 @@ func (s *Stack) Failed(ctx context.Context) error {
 // Stop ends everything in reverse order. The state stays in the data
 // directory.
 func (s *Stack) Stop() {
+	if s.forsake != nil {
+		s.forsake()
+	}
+	s.returns.Wait()
 	for i := len(s.processes) - 1; i >= 0; i-- {
 		s.processes[i].stop(10 * time.Second)
 	}

@@ -2,7 +2,6 @@ package decide
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,15 +18,22 @@ type choice struct {
 }
 
 // Candidates are the names that a Machine's virtual machine may have, the one
-// of a new virtual machine first.
+// of a new virtual machine first. The default prefix is among them under any
+// setting: until November 2025 upstream gave it to all, and an installation with
+// its later names, which have none, may hold both.
 func Candidates(machine *unstructured.Unstructured, settings Settings) []string {
-	names := []string{v1alpha1.VirtualMachineName(settings.VMNamePrefix, machine.GetName())}
-	for _, name := range []string{machine.GetName(), text(machine.Object, "status", "vmName")} {
-		if name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
+	var names []string
+	for _, name := range append(VMNames(machine.GetName(), settings), machine.GetName(), text(machine.Object, "status", "vmName")) {
+		if name != "" {
+			names = appendNew(names, name)
 		}
 	}
 	return names
+}
+
+// VMNames are the names with a prefix that the virtual machine of a Machine may have.
+func VMNames(machine string, settings Settings) []string {
+	return appendNew([]string{v1alpha1.VirtualMachineName(settings.VMNamePrefix, machine)}, v1alpha1.VirtualMachineName(v1alpha1.DefaultVMNamePrefix, machine))
 }
 
 // Chosen is the name of the Machine's virtual machine among those that were

@@ -224,7 +224,11 @@ func (v *view) readyUnreachable() (verdict, bool) {
 	if f == nil {
 		return verdict{}, false
 	}
-	return unknown(v1alpha1.ReasonClusterUnreachable, fmt.Sprintf("cluster %q does not answer: %s", firstOf(f.Cluster, v.in.Target.Config), f.Cause())), true
+	message := fmt.Sprintf("cluster %q does not answer: %s", firstOf(f.Cluster, v.in.Target.Config), f.Cause())
+	if v.deleting() {
+		message += "; the deletion waits for it"
+	}
+	return unknown(v1alpha1.ReasonClusterUnreachable, message), true
 }
 
 func (v *view) readyProblem() (verdict, bool) {

@@ -55,7 +55,7 @@ func (v *view) resolveISO() {
 	}
 	if stated := annotations[v1alpha1.AnnotationISOSize]; stated != "" {
 		size, err := resource.ParseQuantity(stated)
-		if err != nil || size.Sign() <= 0 {
+		if err != nil || size.Cmp(oneByte) < 0 {
 			v.problem(invalid(PartSpec, fmt.Sprintf("annotation %s is %q: give a size like 8Gi", v1alpha1.AnnotationISOSize, clip.Line(stated, 80))))
 			return
 		}

@@ -29,6 +29,7 @@ func TestISO(t *testing.T) {
 		"BO-3 class of the environment": {reason: "its own", machine: isoMachine("", ""), settings: func(s *Settings) { s.StorageClass = "standard" }, want: "http https://images.example/os.iso 8Gi ReadWriteOnce Filesystem standard sata"},
 		"BO-4 size stated":              {reason: "over the environment", machine: isoMachine(`, vitistack.io/iso-size: "3Gi"`, ""), want: "http https://images.example/os.iso 3Gi ReadWriteOnce Filesystem <nil> sata"},
 		"BO-4 a size that is none":      {reason: "nothing is guessed", machine: isoMachine(`, vitistack.io/iso-size: big`, ""), ready: "False InvalidSpec"},
+		"BO-4 less than one byte":       {reason: "a quantity may be smaller", machine: isoMachine(`, vitistack.io/iso-size: 1n`, ""), ready: "False InvalidSpec"},
 		"BO-3 ejected":                  {reason: "no use for it", machine: isoMachine(`, vitistack.io/cdrom-ejected: "true"`, ""), want: "none"},
 		"BO-3 installed":                {reason: "no use for it", machine: isoMachine(`, vitistack.io/os-installed: "true"`, ""), want: "none"},
 		"TK-6 cleaned up before":        {reason: "it does not come back", machine: isoMachine(`, vitistack.io/iso-cleaned-up: "true"`, ""), want: "none"},

@@ -54,15 +54,17 @@ func TestWhichVM(t *testing.T) {
 		vm      string
 		ready   string
 	}{
-		"ID-5 none":                          {reason: "a new one, with the prefix", prefix: "vm-", vm: "vm-web"},
-		"ID-6 one of upstream's":             {reason: "under its own name", prefix: "vm-", objects: []string{vm("web", mine)}, vm: "web"},
-		"ID-6 the one in status":             {reason: "the prefix was changed since", prefix: "vm-", objects: []string{vm("x-web", mine)}, machine: "status: {vmName: x-web}", vm: "x-web"},
-		"ID-6 two":                           {reason: "nobody can tell which", prefix: "vm-", objects: []string{vm("web", mine), vm("vm-web", mine)}, ready: "False VirtualMachineConflict"},
-		"ID-6 adoption by name":              {reason: "it carries no marks", prefix: "vm-", objects: []string{vm("vm-web", nobody)}, vm: "vm-web"},
-		"ID-6 the name is another Machine's": {reason: "it is in the way", prefix: "vm-", objects: []string{vm("vm-web", other)}, ready: "False VirtualMachineConflict"},
-		"ID-6 a stranger of the bare name":   {reason: "ignored", prefix: "vm-", objects: []string{vm("web", nobody)}, vm: "vm-web"},
-		"ID-6 a foreign one of the name":     {reason: "ignored", prefix: "vm-", objects: []string{vm("web", other)}, vm: "vm-web"},
-		"ID-6 no prefix, a stranger":         {reason: "in the way, and not adopted", objects: []string{vm("web", nobody)}, ready: "False VirtualMachineConflict"},
+		"ID-5 none":                           {reason: "a new one, with the prefix", prefix: "vm-", vm: "vm-web"},
+		"ID-6 one of upstream's":              {reason: "under its own name", prefix: "vm-", objects: []string{vm("web", mine)}, vm: "web"},
+		"ID-6 the one in status":              {reason: "the prefix was changed since", prefix: "vm-", objects: []string{vm("x-web", mine)}, machine: "status: {vmName: x-web}", vm: "x-web"},
+		"TK-7 of before November 2025":        {reason: "today's names have no prefix, and its own has", objects: []string{vm("vm-web", "labels: {source-machine: web, managed-by: kubevirt-operator}")}, vm: "vm-web"},
+		"TK-7 the other name is a stranger's": {reason: "only a marked one is found by it", objects: []string{vm("vm-web", nobody)}, vm: "web"},
+		"ID-6 two":                            {reason: "nobody can tell which", prefix: "vm-", objects: []string{vm("web", mine), vm("vm-web", mine)}, ready: "False VirtualMachineConflict"},
+		"ID-6 adoption by name":               {reason: "it carries no marks", prefix: "vm-", objects: []string{vm("vm-web", nobody)}, vm: "vm-web"},
+		"ID-6 the name is another Machine's":  {reason: "it is in the way", prefix: "vm-", objects: []string{vm("vm-web", other)}, ready: "False VirtualMachineConflict"},
+		"ID-6 a stranger of the bare name":    {reason: "ignored", prefix: "vm-", objects: []string{vm("web", nobody)}, vm: "vm-web"},
+		"ID-6 a foreign one of the name":      {reason: "ignored", prefix: "vm-", objects: []string{vm("web", other)}, vm: "vm-web"},
+		"ID-6 no prefix, a stranger":          {reason: "in the way, and not adopted", objects: []string{vm("web", nobody)}, ready: "False VirtualMachineConflict"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, c.objects...)

@@ -178,12 +178,21 @@ func (v *view) refused(f fault.Fault) {
 	v.problem(Problem{Part: PartVM, Reason: v1alpha1.ReasonKubeVirtAPIError, Message: f.Error()})
 }
 
+// MadeByOthers tells whether others created the Machine's virtual machine, among those
+// that were read. Its cloud-init is left alone then, and the Secret with it is nobody's
+// business: a credential from before the takeover may not read it.
+func MadeByOthers(machine *unstructured.Unstructured, settings Settings, vms []unstructured.Unstructured) bool {
+	return adopted(choose(machine, settings, vms).vm)
+}
+
 // adopted tells whether others created the virtual machine.
-func (v *view) adopted() bool {
-	if v.vm == nil {
+func (v *view) adopted() bool { return adopted(v.vm) }
+
+func adopted(vm *unstructured.Unstructured) bool {
+	if vm == nil {
 		return false
 	}
-	annotations := v.vm.GetAnnotations()
+	annotations := vm.GetAnnotations()
 	_, marked := annotations[v1alpha1.AnnotationMachineUID]
 	_, adopted := annotations[v1alpha1.AnnotationAdopted]
 	return adopted || !marked
