@@ -22,7 +22,7 @@ const page = 50
 // Of the many Clusters only the zones matter, of a namespace's Workloads the names.
 var (
 	zoneHolders = dockyards.Clusters.Without("spec", "metadata.managedFields", "metadata.annotations", "status.conditions")
-	neighbours  = dockyards.Workloads.Without("spec", "status", "metadata.managedFields", "metadata.annotations")
+	neighbours  = dockyards.Workloads.Without("spec", "status", "metadata.managedFields", "metadata.annotations", "metadata.labels", "metadata.ownerReferences")
 )
 
 // gatherer reads all that one decision about a Workload needs.
@@ -57,9 +57,7 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 func (x *reading) needs() []plan.Need {
 	ns, s := x.in.Workload.GetNamespace(), x.in.Settings
 	needs := []plan.Need{
-		{Resource: dockyards.Services, Namespace: ns},
-		{Resource: dockyards.HTTPRoutes, Namespace: ns},
-		{Resource: dockyards.TLSRoutes, Namespace: ns},
+		x.beside(dockyards.Services), x.beside(dockyards.HTTPRoutes), x.beside(dockyards.TLSRoutes),
 		{Resource: neighbours, Namespace: ns},
 		{Resource: zoneHolders},
 		{Resource: dockyards.CAPIClusters, Namespace: ns, Name: decide.ClusterOf(x.in.Workload)},
@@ -71,15 +69,21 @@ func (x *reading) needs() []plan.Need {
 	return needs
 }
 
+// beside is the need for what the Workload's namespace holds of a resource. Of the
+// objects of many Workloads only those that matter to this one are kept: fifty such lists
+// may be held at once.
+func (x *reading) beside(res kind.Resource) plan.Need {
+	return plan.Need{Resource: res, Namespace: x.in.Workload.GetNamespace(), Only: decide.Matters(x.in.Workload)}
+}
+
 // written reads what may be written, and who else lives in the namespace.
 func (x *reading) written(ctx context.Context) {
-	ns := x.in.Workload.GetNamespace()
-	x.in.Services = x.list(ctx, dockyards.Services, ns)
-	x.in.HTTPRoutes = x.list(ctx, dockyards.HTTPRoutes, ns)
-	x.in.TLSRoutes = x.list(ctx, dockyards.TLSRoutes, ns)
+	x.in.Services = x.list(ctx, x.beside(dockyards.Services))
+	x.in.HTTPRoutes = x.list(ctx, x.beside(dockyards.HTTPRoutes))
+	x.in.TLSRoutes = x.list(ctx, x.beside(dockyards.TLSRoutes))
 	x.in.HTTPRouteVersion = x.version(ctx, dockyards.HTTPRoutes)
 	x.in.TLSRouteVersion = x.version(ctx, dockyards.TLSRoutes)
-	for _, workload := range x.list(ctx, neighbours, ns) {
+	for _, workload := range x.list(ctx, plan.Need{Resource: neighbours, Namespace: x.in.Workload.GetNamespace()}) {
 		x.in.Workloads = append(x.in.Workloads, workload.GetName())
 	}
 }
@@ -92,7 +96,7 @@ func (x *reading) surroundings(ctx context.Context) {
 		x.in.Gateway = x.get(ctx, dockyards.Gateways, s.GatewayNamespace, s.GatewayName)
 	}
 	x.in.Config = dockyards.ReadConfig(x.get(ctx, kind.ConfigMaps, s.ConfigMapNamespace, s.ConfigMapName))
-	x.in.Clusters = x.list(ctx, zoneHolders, "")
+	x.in.Clusters = x.list(ctx, plan.Need{Resource: zoneHolders})
 }
 
 // remote asks the workload cluster.
@@ -135,8 +139,8 @@ func (x *reading) get(ctx context.Context, res kind.Resource, namespace, name st
 	return obj
 }
 
-func (x *reading) list(ctx context.Context, res kind.Resource, namespace string) []unstructured.Unstructured {
-	items, err := x.r.List(ctx, cluster.Management, res, namespace, "")
+func (x *reading) list(ctx context.Context, need plan.Need) []unstructured.Unstructured {
+	items, err := x.r.Find(ctx, need)
 	x.note(err)
 	return items
 }

@@ -29,7 +29,8 @@ type Input struct {
 	// Workload is the reconciled object.
 	Workload *unstructured.Unstructured
 
-	// Services, HTTPRoutes and TLSRoutes are all of the Workload's namespace.
+	// Services, HTTPRoutes and TLSRoutes are those of the Workload's namespace that
+	// matter to it.
 	Services, HTTPRoutes, TLSRoutes []unstructured.Unstructured
 	// HTTPRouteVersion and TLSRouteVersion are the versions in which routes are
 	// read and made; empty for those that are not served.
