@@ -57,9 +57,7 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 func (x *reading) needs() []plan.Need {
 	ns, s := x.in.Workload.GetNamespace(), x.in.Settings
 	needs := []plan.Need{
-		x.beside(dockyards.Services), x.beside(dockyards.HTTPRoutes), x.beside(dockyards.TLSRoutes),
-		{Resource: neighbours, Namespace: ns},
-		{Resource: zoneHolders},
+		x.beside(dockyards.Services), x.beside(dockyards.HTTPRoutes), x.beside(dockyards.TLSRoutes), x.neighbours(), x.zoneHolders(),
 		{Resource: dockyards.CAPIClusters, Namespace: ns, Name: decide.ClusterOf(x.in.Workload)},
 		{Resource: kind.ConfigMaps, Namespace: s.ConfigMapNamespace, Name: s.ConfigMapName},
 	}
@@ -76,6 +74,21 @@ func (x *reading) beside(res kind.Resource) plan.Need {
 	return plan.Need{Resource: res, Namespace: x.in.Workload.GetNamespace(), Only: decide.Matters(x.in.Workload)}
 }
 
+// neighbours is the need for the Workloads that may have a name before this one.
+func (x *reading) neighbours() plan.Need {
+	return plan.Need{Resource: neighbours, Namespace: x.in.Workload.GetNamespace(), Only: func(other *unstructured.Unstructured) bool {
+		return len(other.GetName()) > len(x.in.Workload.GetName())
+	}}
+}
+
+// zoneHolders is the need for the Clusters that have a zone, and those beside the
+// Workload, whose names are theirs.
+func (x *reading) zoneHolders() plan.Need {
+	return plan.Need{Resource: zoneHolders, Only: func(cluster *unstructured.Unstructured) bool {
+		return cluster.GetNamespace() == x.in.Workload.GetNamespace() || len(decide.Zones(cluster)) > 0
+	}}
+}
+
 // written reads what may be written, and who else lives in the namespace.
 func (x *reading) written(ctx context.Context) {
 	x.in.Services = x.list(ctx, x.beside(dockyards.Services))
@@ -83,7 +96,7 @@ func (x *reading) written(ctx context.Context) {
 	x.in.TLSRoutes = x.list(ctx, x.beside(dockyards.TLSRoutes))
 	x.in.HTTPRouteVersion = x.version(ctx, dockyards.HTTPRoutes)
 	x.in.TLSRouteVersion = x.version(ctx, dockyards.TLSRoutes)
-	for _, workload := range x.list(ctx, plan.Need{Resource: neighbours, Namespace: x.in.Workload.GetNamespace()}) {
+	for _, workload := range x.list(ctx, x.neighbours()) {
 		x.in.Workloads = append(x.in.Workloads, workload.GetName())
 	}
 }
@@ -96,7 +109,7 @@ func (x *reading) surroundings(ctx context.Context) {
 		x.in.Gateway = x.get(ctx, dockyards.Gateways, s.GatewayNamespace, s.GatewayName)
 	}
 	x.in.Config = dockyards.ReadConfig(x.get(ctx, kind.ConfigMaps, s.ConfigMapNamespace, s.ConfigMapName))
-	x.in.Clusters = x.list(ctx, plan.Need{Resource: zoneHolders})
+	x.in.Clusters = x.list(ctx, x.zoneHolders())
 }
 
 // remote asks the workload cluster.

@@ -61,7 +61,7 @@ func (m mapper) ofWorkload(_ context.Context, _ *read.Reader, e event.Event) ([]
 // with it. A Cluster that is gone, or that gave up a zone, has nothing in common with
 // those that waited for it any more: these say so themselves.
 func (m mapper) ofCluster(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
-	clusters, err := r.List(ctx, cluster.Management, zoneHolders, "", "")
+	clusters, err := r.Find(ctx, plan.Need{Resource: zoneHolders, Only: func(cluster *unstructured.Unstructured) bool { return len(decide.Zones(cluster)) > 0 }})
 	if err != nil {
 		return nil, err
 	}
