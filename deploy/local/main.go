@@ -155,10 +155,10 @@ func tables(ctx context.Context, s *stack.Stack, wanted []*unstructured.Unstruct
 	const rendered = "worktrees.dockyards.io,gitrepositories.source.toolkit.fluxcd.io,helmrepositories.source.toolkit.fluxcd.io," +
 		"kustomizations.kustomize.toolkit.fluxcd.io,helmreleases.helm.toolkit.fluxcd.io,workloadinventories.dockyards.io"
 	if len(s.Workloads) > 0 {
-		return errors.Join(show(ctx, s.Kubectl, strings.Join(append(kinds(wanted), "gateways,services,httproutes,tlsroutes"), ",")), ingresses(ctx, s))
+		return errors.Join(show(ctx, s, strings.Join(append(kinds(wanted), "gateways,services,httproutes,tlsroutes"), ",")), ingresses(ctx, s))
 	}
 	if len(s.Remotes) == 0 {
-		return show(ctx, s.Kubectl, strings.Join(append(kinds(wanted), made, rendered), ","))
+		return show(ctx, s, strings.Join(append(kinds(wanted), made, rendered), ","))
 	}
 	samples := append(kinds(wanted), "kubevirtconfigs.vitistack.io")
 	for _, args := range [][]string{

@@ -148,11 +148,9 @@ func hasAddress(ctx context.Context, workload *stack.Remote, service *unstructur
 	return len(addresses) > 0
 }
 
-type kubectl func(ctx context.Context, args ...string) ([]byte, error)
-
 // show prints a table of objects of all namespaces.
-func show(ctx context.Context, run kubectl, what string) error {
-	table, err := run(ctx, "get", what, "-A")
+func show(ctx context.Context, s *stack.Stack, what string) error {
+	table, err := s.Kubectl(ctx, "get", what, "-A")
 	fmt.Printf("\n%s\n", table)
 	return err
 }
@@ -161,10 +159,10 @@ func show(ctx context.Context, run kubectl, what string) error {
 func ingresses(ctx context.Context, s *stack.Stack) error {
 	var all []error
 	for _, workload := range s.Workloads {
-		fmt.Printf("%s:", workload.Name)
-		all = append(all, show(ctx, func(ctx context.Context, args ...string) ([]byte, error) {
-			return s.KubectlOn(ctx, workload, args...)
-		}, "services"))
+		// In one piece: what happens meanwhile is printed in between.
+		table, err := s.KubectlOn(ctx, workload, "get", "services", "-A")
+		fmt.Printf("\n%s:\n%s\n", workload.Name, table)
+		all = append(all, err)
 	}
 	return errors.Join(all...)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-dev/slipway/shared/dockyards"
 	"github.com/slipway-dev/slipway/shared/event"
 	"github.com/slipway-dev/slipway/shared/kind"
+	"github.com/slipway-dev/slipway/shared/plan"
 	"github.com/slipway-dev/slipway/shared/read"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 	"github.com/slipway-dev/slipway/shared/render"
@@ -78,14 +79,14 @@ func (m mapper) ofGone(ctx context.Context, r *read.Reader, e event.Event) ([]re
 
 // workloads are those of a namespace, or of all, that an event concerns.
 func workloads(ctx context.Context, r *read.Reader, namespace string, concerned func(*unstructured.Unstructured) bool) ([]reconcile.Key, error) {
-	all, err := r.List(ctx, cluster.Management, dockyards.Workloads, namespace, "")
+	found, err := r.Find(ctx, plan.Need{Resource: dockyards.Workloads, Namespace: namespace, Only: concerned})
 	if err != nil {
 		return nil, err
 	}
 	var keys []reconcile.Key
-	for i := range all {
-		key := reconcile.Key{Namespace: all[i].GetNamespace(), Name: all[i].GetName()}
-		if concerned(&all[i]) && !slices.Contains(keys, key) {
+	for i := range found {
+		key := reconcile.Key{Namespace: found[i].GetNamespace(), Name: found[i].GetName()}
+		if !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}

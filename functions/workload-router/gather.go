@@ -22,7 +22,7 @@ const page = 50
 // Of the many Clusters only the zones matter, of a namespace's Workloads the names.
 var (
 	zoneHolders = dockyards.Clusters.Without("spec", "metadata.managedFields", "metadata.annotations", "status.conditions")
-	neighbours  = dockyards.Workloads.Without("spec", "status", "metadata.managedFields", "metadata.annotations")
+	neighbours  = dockyards.Workloads.Without("spec", "status", "metadata.managedFields", "metadata.annotations", "metadata.labels", "metadata.ownerReferences")
 )
 
 // gatherer reads all that one decision about a Workload needs.
@@ -57,11 +57,7 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 func (x *reading) needs() []plan.Need {
 	ns, s := x.in.Workload.GetNamespace(), x.in.Settings
 	needs := []plan.Need{
-		{Resource: dockyards.Services, Namespace: ns},
-		{Resource: dockyards.HTTPRoutes, Namespace: ns},
-		{Resource: dockyards.TLSRoutes, Namespace: ns},
-		{Resource: neighbours, Namespace: ns},
-		{Resource: zoneHolders},
+		x.beside(dockyards.Services), x.beside(dockyards.HTTPRoutes), x.beside(dockyards.TLSRoutes), x.neighbours(), x.zoneHolders(),
 		{Resource: dockyards.CAPIClusters, Namespace: ns, Name: decide.ClusterOf(x.in.Workload)},
 		{Resource: kind.ConfigMaps, Namespace: s.ConfigMapNamespace, Name: s.ConfigMapName},
 	}
@@ -71,15 +67,36 @@ func (x *reading) needs() []plan.Need {
 	return needs
 }
 
+// beside is the need for what the Workload's namespace holds of a resource. Of the
+// objects of many Workloads only those that matter to this one are kept: fifty such lists
+// may be held at once.
+func (x *reading) beside(res kind.Resource) plan.Need {
+	return plan.Need{Resource: res, Namespace: x.in.Workload.GetNamespace(), Only: decide.Matters(x.in.Workload)}
+}
+
+// neighbours is the need for the Workloads that may have a name before this one.
+func (x *reading) neighbours() plan.Need {
+	return plan.Need{Resource: neighbours, Namespace: x.in.Workload.GetNamespace(), Only: func(other *unstructured.Unstructured) bool {
+		return len(other.GetName()) > len(x.in.Workload.GetName())
+	}}
+}
+
+// zoneHolders is the need for the Clusters that have a zone, and those beside the
+// Workload, whose names are theirs.
+func (x *reading) zoneHolders() plan.Need {
+	return plan.Need{Resource: zoneHolders, Only: func(cluster *unstructured.Unstructured) bool {
+		return cluster.GetNamespace() == x.in.Workload.GetNamespace() || len(decide.Zones(cluster)) > 0
+	}}
+}
+
 // written reads what may be written, and who else lives in the namespace.
 func (x *reading) written(ctx context.Context) {
-	ns := x.in.Workload.GetNamespace()
-	x.in.Services = x.list(ctx, dockyards.Services, ns)
-	x.in.HTTPRoutes = x.list(ctx, dockyards.HTTPRoutes, ns)
-	x.in.TLSRoutes = x.list(ctx, dockyards.TLSRoutes, ns)
+	x.in.Services = x.list(ctx, x.beside(dockyards.Services))
+	x.in.HTTPRoutes = x.list(ctx, x.beside(dockyards.HTTPRoutes))
+	x.in.TLSRoutes = x.list(ctx, x.beside(dockyards.TLSRoutes))
 	x.in.HTTPRouteVersion = x.version(ctx, dockyards.HTTPRoutes)
 	x.in.TLSRouteVersion = x.version(ctx, dockyards.TLSRoutes)
-	for _, workload := range x.list(ctx, neighbours, ns) {
+	for _, workload := range x.list(ctx, x.neighbours()) {
 		x.in.Workloads = append(x.in.Workloads, workload.GetName())
 	}
 }
@@ -92,7 +109,7 @@ func (x *reading) surroundings(ctx context.Context) {
 		x.in.Gateway = x.get(ctx, dockyards.Gateways, s.GatewayNamespace, s.GatewayName)
 	}
 	x.in.Config = dockyards.ReadConfig(x.get(ctx, kind.ConfigMaps, s.ConfigMapNamespace, s.ConfigMapName))
-	x.in.Clusters = x.list(ctx, zoneHolders, "")
+	x.in.Clusters = x.list(ctx, x.zoneHolders())
 }
 
 // remote asks the workload cluster.
@@ -135,8 +152,8 @@ func (x *reading) get(ctx context.Context, res kind.Resource, namespace, name st
 	return obj
 }
 
-func (x *reading) list(ctx context.Context, res kind.Resource, namespace string) []unstructured.Unstructured {
-	items, err := x.r.List(ctx, cluster.Management, res, namespace, "")
+func (x *reading) list(ctx context.Context, need plan.Need) []unstructured.Unstructured {
+	items, err := x.r.Find(ctx, need)
 	x.note(err)
 	return items
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -17,6 +18,9 @@ import (
 	"github.com/slipway-dev/slipway/shared/read"
 	"github.com/slipway-dev/slipway/shared/reconcile"
 )
+
+// candidates are Workloads as an event's mapping looks at them.
+var candidates = dockyards.Workloads.Without("spec", "metadata.managedFields", "metadata.annotations")
 
 // mapper tells which Workloads an event concerns. Names of Workloads that do not
 // exist are harmless.
@@ -37,15 +41,13 @@ func (m mapper) among(ctx context.Context, r *read.Reader, namespace, clusterNam
 		}
 		selector = v1alpha3.LabelClusterName + "=" + clusterName
 	}
-	workloads, err := r.List(ctx, cluster.Management, dockyards.Workloads, namespace, selector)
+	workloads, err := r.Find(ctx, plan.Need{Resource: candidates, Namespace: namespace, Selector: selector, Only: is})
 	if err != nil {
 		return nil, err
 	}
 	var keys []reconcile.Key
 	for i := range workloads {
-		if is(&workloads[i]) {
-			keys = append(keys, reconcile.Key{Namespace: workloads[i].GetNamespace(), Name: workloads[i].GetName()})
-		}
+		keys = append(keys, reconcile.Key{Namespace: workloads[i].GetNamespace(), Name: workloads[i].GetName()})
 	}
 	return keys, nil
 }
@@ -59,7 +61,7 @@ func (m mapper) ofWorkload(_ context.Context, _ *read.Reader, e event.Event) ([]
 // with it. A Cluster that is gone, or that gave up a zone, has nothing in common with
 // those that waited for it any more: these say so themselves.
 func (m mapper) ofCluster(ctx context.Context, r *read.Reader, e event.Event) ([]reconcile.Key, error) {
-	clusters, err := r.List(ctx, cluster.Management, zoneHolders, "", "")
+	clusters, err := r.Find(ctx, plan.Need{Resource: zoneHolders, Only: func(cluster *unstructured.Unstructured) bool { return len(decide.Zones(cluster)) > 0 }})
 	if err != nil {
 		return nil, err
 	}
@@ -171,16 +173,24 @@ func (m mapper) ofRemoteService(ctx context.Context, r *read.Reader, e event.Eve
 		// They are told so, at the price of the one request that was just made.
 		return m.among(ctx, r, namespace, clusterName, everyone)
 	}
-	mirrors, err := r.List(ctx, cluster.Management, dockyards.Services, namespace, "")
+	mirrors, err := r.Find(ctx, plan.Need{Resource: dockyards.Services, Namespace: namespace, Only: mayMirror(e)})
 	if err != nil {
 		return nil, err
 	}
 	return m.among(ctx, r, namespace, clusterName, func(workload *unstructured.Unstructured) bool {
 		return workload.GetName() == labelled || told(workload).Message != "" ||
-			slices.ContainsFunc(mirrors, func(mirror unstructured.Unstructured) bool {
-				return dockyards.OwnedBy(&mirror, workload) && decide.MayMirror(mirror.GetName(), workload.GetName(), e.Namespace, e.Name)
-			})
+			slices.ContainsFunc(mirrors, func(mirror unstructured.Unstructured) bool { return dockyards.OwnedBy(&mirror, workload) })
 	})
+}
+
+// mayMirror tells which Services are Workloads' and may be mirrors of the Service of an
+// event.
+func mayMirror(e event.Event) func(mirror *unstructured.Unstructured) bool {
+	return func(mirror *unstructured.Unstructured) bool {
+		return slices.ContainsFunc(mirror.GetOwnerReferences(), func(ref metav1.OwnerReference) bool {
+			return dockyards.Workloads.Is(ref.APIVersion, ref.Kind) && decide.MayMirror(mirror.GetName(), ref.Name, e.Namespace, e.Name)
+		})
+	}
 }
 
 // label is the Workload that a Service's label names now; empty if it has none, or

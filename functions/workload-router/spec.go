@@ -29,8 +29,8 @@ func Spec(settings Settings) reconcile.Spec {
 		Connected:        mapper{settings: settings}.connected,
 		ConcludesOutages: true,
 		Concurrency:      concurrency,
-		// What stands in an answer takes about twenty times its size; 200 Workloads of one
-		// namespace, fifty at once, took 335 MiB.
+		// What stands in an answer takes about twenty times its size, and fifty reconciles
+		// may each have a page of every list in hand.
 		Memory: "512Mi",
 	}
 	spec.Env = append(setting.Docs(dockyards.Variables(), shared...), setting.Docs(variables)...)

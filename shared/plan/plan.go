@@ -136,6 +136,9 @@ type Need struct {
 	Selector  string        `json:"selector,omitempty"`
 	// Limit bounds a list to its first objects; 0 lists all.
 	Limit int64 `json:"limit,omitempty"`
+	// Only tells which objects of a list are kept; nil keeps all. It does not belong to
+	// the key: one reconcile lists the same in one way.
+	Only func(obj *unstructured.Unstructured) bool `json:"-"`
 	// Render asks for a template to be rendered; nothing else is set then.
 	Render *render.Request `json:"render,omitempty"`
 	// DryRun asks what the server would make of an Apply, without making it; nothing

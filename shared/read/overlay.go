@@ -54,8 +54,8 @@ func (o Overlay) onto(need plan.Need, answer plan.Answer, v *vault.Vault) plan.A
 				kept = append(kept, item)
 			}
 		}
-		if selector.Matches(labels.Set(obj.GetLabels())) {
-			kept = append(kept, *sealed(need.Resource, obj, v))
+		if part := sealed(need.Resource, obj, v); selector.Matches(labels.Set(obj.GetLabels())) && (need.Only == nil || need.Only(part)) {
+			kept = append(kept, *part)
 		}
 		answer.Items = ordered(kept)
 	}

@@ -31,8 +31,8 @@ import (
 // pageSize is how many objects one request of a list asks for.
 const pageSize = 500
 
-// visitSize is the same where objects are only looked at: many events at once must not
-// hold many large pages.
+// visitSize is the same where objects are only looked at, or few of them are kept: many
+// events at once must not hold many large pages.
 const visitSize = 100
 
 // Record is one question and its answer.
@@ -104,7 +104,11 @@ func (r *Reader) Get(ctx context.Context, clusterName string, res kind.Resource,
 // by namespace and name; namespace "" reads all namespaces. A resource that is
 // not served has none. An error is a *fault.Fault.
 func (r *Reader) List(ctx context.Context, clusterName string, res kind.Resource, namespace, selector string) ([]unstructured.Unstructured, error) {
-	need := plan.Need{Cluster: clusterName, Resource: res, Namespace: namespace, Selector: selector}
+	return r.Find(ctx, plan.Need{Cluster: clusterName, Resource: res, Namespace: namespace, Selector: selector})
+}
+
+// Find is List for a need, of which it keeps what Only wants.
+func (r *Reader) Find(ctx context.Context, need plan.Need) ([]unstructured.Unstructured, error) {
 	answer := r.Answer(ctx, need)
 	if answer.Fault != nil {
 		return nil, answer.Fault
@@ -301,18 +305,24 @@ func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
 
 func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
 	var items []unstructured.Unstructured
-	_, err := r.pages(ctx, need, pageSize, func(page []unstructured.Unstructured, first bool) {
+	size := int64(pageSize)
+	if need.Only != nil {
+		size = visitSize
+	}
+	_, err := r.pages(ctx, need, size, func(page []unstructured.Unstructured, first bool) {
 		if first {
 			items = nil // the list began anew
 		}
-		items = append(items, page...)
+		for i := range page {
+			drop(need.Resource, &page[i])
+			r.vault.SealObject(need.Resource, &page[i])
+			if need.Only == nil || need.Only(&page[i]) {
+				items = append(items, page[i])
+			}
+		}
 	})
 	if err != nil {
 		return plan.Answer{Fault: r.fault(err, "list", need)}
-	}
-	for i := range items {
-		drop(need.Resource, &items[i])
-		r.vault.SealObject(need.Resource, &items[i])
 	}
 	slices.SortFunc(items, func(a, b unstructured.Unstructured) int {
 		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))

@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -73,7 +74,11 @@ func (r *Reader) play(need plan.Need) plan.Answer {
 	if !ok {
 		return plan.Answer{Fault: missing(string(question), need)}
 	}
-	return record.Answer
+	answer := record.Answer
+	if need.Only != nil {
+		answer.Items = slices.DeleteFunc(slices.Clone(answer.Items), func(item unstructured.Unstructured) bool { return !need.Only(&item) })
+	}
+	return answer
 }
 
 func (r *Reader) playVersion(need plan.Need) (string, error) {

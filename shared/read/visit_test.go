@@ -79,6 +79,37 @@ func TestOnlyWhatIsConcernedIsRememberedAndItIsPlayedAgain(t *testing.T) {
 	}
 }
 
+func TestAListKeepsOnlyWhatIsWantedAndAReplayJudgesAgain(t *testing.T) {
+	live := liveReader(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("limit") != "100" {
+			t.Errorf("a page has %s objects: what is thrown away must not lie about in large heaps", r.FormValue("limit"))
+		}
+		if r.FormValue("continue") == "" {
+			_, _ = w.Write([]byte(page("next", "x1", "w2")))
+			return
+		}
+		_, _ = w.Write([]byte(page("", "w1", "x2")))
+	})
+	named := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+	named.SetName("w3")
+	live.Over(Overlay{named})
+	need := plan.Need{Resource: kind.ConfigMaps, Only: func(obj *unstructured.Unstructured) bool { return strings.HasPrefix(obj.GetName(), "w") }}
+	live.Ahead(t.Context(), need)
+	found, err := live.Find(t.Context(), need)
+	if diff := cmp.Diff([]string{"w1", "w2", "w3"}, namesOf(found)); err != nil || diff != "" {
+		t.Errorf("found (-want +got):\n%s%v", diff, err)
+	}
+	records := live.Records()
+	if len(records) != 1 || len(records[0].Answer.Items) != 3 {
+		t.Fatalf("remembered is %+v", records)
+	}
+	need.Only = func(obj *unstructured.Unstructured) bool { return obj.GetName() == "w2" }
+	found, err = Play(tape{"list " + need.Key(): records[0]}, vault.Played()).Find(t.Context(), need)
+	if diff := cmp.Diff([]string{"w2"}, namesOf(found)); err != nil || diff != "" {
+		t.Errorf("played to a function that wants less (-want +got):\n%s%v", diff, err)
+	}
+}
+
 func TestWhatCannotBeListedIsRememberedAsAFault(t *testing.T) {
 	r := liveReader(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
 	err := r.Within(t.Context(), "", kind.ConfigMaps, "", func(*unstructured.Unstructured) bool { return true })

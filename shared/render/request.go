@@ -72,6 +72,19 @@ func (r Request) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
+// Namespace is that of the Workload that is rendered; empty for none.
+func (r Request) Namespace() string {
+	var workload struct {
+		Metadata struct {
+			Namespace string `json:"namespace"`
+		} `json:"metadata"`
+	}
+	if json.Unmarshal([]byte(r.Workload), &workload) != nil {
+		return ""
+	}
+	return workload.Metadata.Namespace
+}
+
 // TooLarge is why a request is refused without looking at it; nil if it is not.
 func (r Request) TooLarge() *Failure {
 	if len(r.Source) > r.Limits.MaxSource {

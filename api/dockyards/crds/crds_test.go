@@ -63,7 +63,9 @@ func TestNamesScopeSubresourcesAndColumns(t *testing.T) {
 		// Upstream has no column that says why there is no ingress.
 		"Workload": {plural: "workloads", columns: []string{
 			ready, reason, `Ingress string .status.conditions[?(@.type=="WorkloadIngressReconciled")].reason 0`,
-			"WorkloadTemplate string .spec.workloadTemplateRef.name 1", age,
+			"WorkloadTemplate string .spec.workloadTemplateRef.name 1",
+			`Message string .status.conditions[?(@.type=="Ready")].message 1`,
+			`IngressMessage string .status.conditions[?(@.type=="WorkloadIngressReconciled")].message 1`, age,
 		}},
 		"WorkloadTemplate":  {plural: "workloadtemplates", columns: []string{"Type string .spec.type 0", age}},
 		"Worktree":          {plural: "worktrees"},

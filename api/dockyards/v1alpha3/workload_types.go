@@ -15,6 +15,8 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Ingress",type=string,JSONPath=`.status.conditions[?(@.type=="WorkloadIngressReconciled")].reason`
 // +kubebuilder:printcolumn:name="WorkloadTemplate",type=string,JSONPath=`.spec.workloadTemplateRef.name`,priority=1
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
+// +kubebuilder:printcolumn:name="IngressMessage",type=string,JSONPath=`.status.conditions[?(@.type=="WorkloadIngressReconciled")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Workload struct {
 	metav1.TypeMeta `json:",inline"`

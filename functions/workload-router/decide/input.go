@@ -29,15 +29,17 @@ type Input struct {
 	// Workload is the reconciled object.
 	Workload *unstructured.Unstructured
 
-	// Services, HTTPRoutes and TLSRoutes are all of the Workload's namespace.
+	// Services, HTTPRoutes and TLSRoutes are those of the Workload's namespace that
+	// matter to it.
 	Services, HTTPRoutes, TLSRoutes []unstructured.Unstructured
 	// HTTPRouteVersion and TLSRouteVersion are the versions in which routes are
 	// read and made; empty for those that are not served.
 	HTTPRouteVersion, TLSRouteVersion string
-	// Workloads are the names of all Workloads of the namespace.
+	// Workloads are the names of the Workloads of the namespace that are longer than the
+	// Workload's own.
 	Workloads []string
 
-	// Clusters are all Clusters of all namespaces.
+	// Clusters are those of all namespaces that have a zone, and those of the Workload's.
 	Clusters []unstructured.Unstructured
 	// CAPICluster is the Cluster API Cluster that the Workload's label names.
 	CAPICluster *unstructured.Unstructured

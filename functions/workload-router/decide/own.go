@@ -58,6 +58,14 @@ func (v *view) change(res kind.Resource, live, changed *unstructured.Unstructure
 	v.writes = append(v.writes, entry)
 }
 
+// Matters tells which objects of its namespace a decision about a Workload looks at:
+// those that it owns, and those under a name that it may want.
+func Matters(workload *unstructured.Unstructured) func(obj *unstructured.Unstructured) bool {
+	return func(obj *unstructured.Unstructured) bool {
+		return MayBeFor(obj.GetName(), workload.GetName()) || dockyards.OwnedBy(obj, workload)
+	}
+}
+
 // own adds the Workload to an object's owners. Those of others stay.
 func (v *view) own(obj *unstructured.Unstructured) {
 	if !dockyards.OwnedBy(obj, v.in.Workload) {

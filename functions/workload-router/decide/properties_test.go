@@ -141,6 +141,7 @@ func TestNoHostnameIsWantedForTwoClusters(t *testing.T) {
 func TestAPassComesToRest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := newInput(t, "old.example")
+		in.Workload.SetName(workloadName.Draw(t, "workload"))
 		in.Remote.Services = drawServices(t)
 		in = settled(t, in)
 		for i := range in.Services {
@@ -172,6 +173,11 @@ func TestAPassComesToRest(t *testing.T) {
 		if diff := cmp.Diff(Decide(time.Time{}, in, nil), Decide(time.Time{}, again, nil)); diff != "" {
 			t.Fatalf("the order of lists decides:\n%s", diff)
 		}
+		fewer := in
+		fewer.Services, fewer.HTTPRoutes, fewer.TLSRoutes = mattering(in, in.Services), mattering(in, in.HTTPRoutes), mattering(in, in.TLSRoutes)
+		if diff := cmp.Diff(Decide(time.Time{}, in, nil), Decide(time.Time{}, fewer, nil)); diff != "" {
+			t.Fatalf("what gather leaves out decides:\n%s", diff)
+		}
 		in = settled(t, in)
 		if left := planned(in); len(left) > 0 {
 			t.Fatalf("X7: left to do is %v", left)
@@ -180,6 +186,12 @@ func TestAPassComesToRest(t *testing.T) {
 			t.Fatalf("the message is %q", message)
 		}
 	})
+}
+
+// mattering are the objects of a list that gather keeps.
+func mattering(in Input, objs []unstructured.Unstructured) []unstructured.Unstructured {
+	matters := Matters(in.Workload)
+	return slices.DeleteFunc(slices.Clone(objs), func(obj unstructured.Unstructured) bool { return !matters(&obj) })
 }
 
 func reversed(objs []unstructured.Unstructured) []unstructured.Unstructured {

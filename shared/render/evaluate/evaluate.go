@@ -124,6 +124,7 @@ func (t *template) render(r render.Request) ([]render.Raw, *render.Failure) {
 		return nil, failure
 	}
 	explain := t.explain(r.Workload)
+	explain.declared = t.whereDeclared
 	var bound []ast.Decl
 	for _, given := range []struct{ name, text string }{{defCluster, r.Cluster}, {defWorkload, r.Workload}} {
 		expr, err := cuejson.Extract(strings.TrimPrefix(given.name, "#")+".json", []byte(given.text))

@@ -183,7 +183,7 @@ func TestFailures(t *testing.T) {
 		"NoneOfThem":      {source: "package template\n", want: "LookupPathFailed: must have cluster definition: the template declares no #cluster and 1 more"},
 		"ClusterConflict": {source: "package template\n#cluster: metadata: name: \"other\"\n#workload: _\n", want: "FillPathFailed"},
 		"Input":           {source: sample, workload: withInput(`{"url":1}`), want: "FillPathFailed: #workload.spec.input.url: conflicting values 1 and string (mismatched types int and string) (template.cue:4:12)"},
-		"UnknownInput":    {source: sample, workload: withInput(`{"url":"x","foo":1}`), want: "FillPathFailed: #workload.spec.input.foo: field not allowed"},
+		"UnknownInput":    {source: sample, workload: withInput(`{"url":"x","foo":1}`), want: "FillPathFailed: #workload.spec.input.foo: field not allowed (template.cue:3:1)"},
 		"Hidden":          {source: "package template\n#cluster: _\n#workload: {spec: {input: {password: =~\"^a\"}, ...}, ...}\n", workload: withInput(`{"password":"hunter2!"}`), want: "FillPathFailed", hide: "hunter2"},
 		"HiddenElsewhere": {source: head + "a: \"x\" & #workload.spec.input.password\n", workload: withInput(`{"password":"hunter2!"}`), want: "ValidateFailed", hide: "hunter2"},
 		"Conflict":        {source: head + "a: b: 1\na: b: 2\n", want: "ValidateFailed: a.b: conflicting values 2 and 1 (template.cue:6:7)"},

@@ -32,6 +32,9 @@ type explain struct {
 	hidden []string
 	// cluster are the declarations of #cluster.
 	cluster []ast.Decl
+	// declared is where the source declares what a path leads into, for errors that lie
+	// in what was bound: that has no place that anybody could open. Nil tells none.
+	declared func(path []string) token.Pos
 }
 
 // explain is for errors about the template and what it was given.
@@ -79,8 +82,7 @@ func (e explain) cause(err errors.Error) render.Cause {
 		text = path + ": " + text
 	}
 	cause := render.Cause{Path: path, Text: clip.Line(text, 600)}
-	// The place of the error itself comes first, then what took part in it; what was
-	// bound has no place that anybody could open.
+	// The place of the error itself comes first, then what took part in it.
 	for _, pos := range append(positions(err), errors.Positions(err)...) {
 		if pos.IsValid() && pos.Filename() == render.File {
 			cause.Line, cause.Column = pos.Line(), pos.Column()
@@ -88,7 +90,29 @@ func (e explain) cause(err errors.Error) render.Cause {
 			break
 		}
 	}
+	if cause.Line == 0 && e.declared != nil {
+		pos := e.declared(err.Path())
+		cause.Line, cause.Column = pos.Line(), pos.Column()
+	}
 	return cause
+}
+
+// whereDeclared is the place of the definition that says what a path may hold: #Input of
+// an input, else the one that the path begins with.
+func (t *template) whereDeclared(path []string) token.Pos {
+	if len(path) == 0 {
+		return token.NoPos
+	}
+	names := []string{path[0]}
+	if len(path) > 2 && path[0] == defWorkload && path[1] == "spec" && path[2] == "input" {
+		names = []string{defInput, defWorkload}
+	}
+	for _, name := range names {
+		if found := t.declarations(name); len(found) > 0 {
+			return found[0].Pos()
+		}
+	}
+	return token.NoPos
 }
 
 // ofCluster is the beginning of a reference into #cluster, up to the field that is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,10 +36,10 @@ type Pool struct {
 	wait time.Duration
 
 	mu sync.Mutex
-	// idle are children without a job; busy is how many have one, in all and by source.
-	idle   []*child
-	busy   int
-	source map[string]int
+	// idle are children without a job; busy is how many have one, in all and by party.
+	idle    []*child
+	busy    int
+	parties map[string]int
 	// freed is closed and made anew whenever a job ends.
 	freed   chan struct{}
 	flights map[string]*flight
@@ -55,14 +56,14 @@ type flight struct {
 }
 
 // New makes a pool of at most size children; 0 is one per processor. There are two
-// at least, so that one bad template leaves a child to its neighbours: one source
-// never has all of them.
+// at least, so that bad templates leave a child to their neighbours: one source never
+// has all of them, and neither has one namespace, which may have many bad sources.
 func New(size int) *Pool {
 	if size == 0 {
 		size = runtime.GOMAXPROCS(0)
 	}
 	return &Pool{
-		size: max(size, 2), wait: waitMax, source: map[string]int{}, freed: make(chan struct{}),
+		size: max(size, 2), wait: waitMax, parties: map[string]int{}, freed: make(chan struct{}),
 		flights: map[string]*flight{}, cache: cache{max: cacheMax},
 	}
 }
@@ -105,12 +106,13 @@ func (p *Pool) Render(ctx context.Context, request render.Request) (render.Resul
 }
 
 func (p *Pool) run(ctx context.Context, request render.Request) (render.Result, error) {
-	c, err := p.acquire(ctx, request)
+	of := parties(request)
+	c, err := p.acquire(ctx, request, of)
 	if err != nil {
 		return render.Result{}, err
 	}
 	answer, err := c.do(ctx, request)
-	p.release(c, request)
+	p.release(c, request, of)
 	if err != nil {
 		return render.Result{}, err
 	}
@@ -118,7 +120,7 @@ func (p *Pool) run(ctx context.Context, request render.Request) (render.Result, 
 }
 
 // acquire waits for a free child, not long.
-func (p *Pool) acquire(ctx context.Context, request render.Request) (*child, error) {
+func (p *Pool) acquire(ctx context.Context, request render.Request, of []string) (*child, error) {
 	timer := time.NewTimer(p.wait)
 	defer timer.Stop()
 	for {
@@ -127,8 +129,8 @@ func (p *Pool) acquire(ctx context.Context, request render.Request) (*child, err
 			p.mu.Unlock()
 			return nil, ErrBusy
 		}
-		if p.busy < p.size && p.source[request.Source] < p.size-1 {
-			return p.take(request)
+		if p.busy < p.size && p.mayTake(of) {
+			return p.take(request, of)
 		}
 		freed := p.freed
 		p.mu.Unlock()
@@ -142,10 +144,33 @@ func (p *Pool) acquire(ctx context.Context, request render.Request) (*child, err
 	}
 }
 
+// parties are those of whom none may have all children.
+func parties(request render.Request) []string {
+	of := []string{"source " + request.Source}
+	if namespace := request.Namespace(); namespace != "" {
+		of = append(of, "namespace "+namespace)
+	}
+	return of
+}
+
+// mayTake tells whether a child is left to others if these get one.
+func (p *Pool) mayTake(of []string) bool {
+	return !slices.ContainsFunc(of, func(party string) bool { return p.parties[party] >= p.size-1 })
+}
+
+// count notes that a child was given or came back. It is called with the lock.
+func (p *Pool) count(of []string, by int) {
+	p.busy += by
+	for _, party := range of {
+		if p.parties[party] += by; p.parties[party] == 0 {
+			delete(p.parties, party)
+		}
+	}
+}
+
 // take is entered with the lock and leaves without.
-func (p *Pool) take(request render.Request) (*child, error) {
-	p.busy++
-	p.source[request.Source]++
+func (p *Pool) take(request render.Request, of []string) (*child, error) {
+	p.count(of, 1)
 	for len(p.idle) > 0 {
 		c := p.idle[len(p.idle)-1]
 		p.idle = p.idle[:len(p.idle)-1]
@@ -159,7 +184,7 @@ func (p *Pool) take(request render.Request) (*child, error) {
 	p.mu.Unlock()
 	c, err := start(request.Limits.Memory)
 	if err != nil {
-		p.release(nil, request)
+		p.release(nil, request, of)
 		return nil, fmt.Errorf("%w: %w", ErrOverloaded, err)
 	}
 	return c, nil
@@ -175,13 +200,10 @@ func (c *child) fresh(request render.Request) bool {
 	return c.memory == request.Limits.Memory && c.jobs < jobsMax && c.resident < residentMax*factor
 }
 
-func (p *Pool) release(c *child, request render.Request) {
+func (p *Pool) release(c *child, request render.Request, of []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.busy--
-	if p.source[request.Source]--; p.source[request.Source] == 0 {
-		delete(p.source, request.Source)
-	}
+	p.count(of, -1)
 	close(p.freed)
 	p.freed = make(chan struct{})
 	switch {

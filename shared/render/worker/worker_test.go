@@ -173,6 +173,38 @@ func TestNeighboursRenderWhileOneTemplateRunsForEver(t *testing.T) {
 	}
 }
 
+// TestOneNamespaceDoesNotTakeAllChildren: whoever may write templates may write many bad
+// ones, each of them another source. They delay nobody but their own namespace.
+func TestOneNamespaceDoesNotTakeAllChildren(t *testing.T) {
+	p := pool(t, 3)
+	of := func(namespace, source string) render.Request {
+		r := request(source)
+		r.Workload = fmt.Sprintf(`{"kind":"Workload","metadata":{"name":"w","namespace":%q}}`, namespace)
+		return r
+	}
+	var attackers sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	for i := range 4 {
+		attackers.Go(func() { _, _ = p.Render(ctx, of("bad", disjunctions(16+i))) })
+	}
+	for busy := 0; busy < 2; {
+		p.mu.Lock()
+		busy = p.busy
+		p.mu.Unlock()
+	}
+	for i := range 10 {
+		result, err := p.Render(t.Context(), of("good", head+object(fmt.Sprintf("n%d", i), "")))
+		if err != nil || result.Failure != nil {
+			t.Errorf("neighbour %d: %v %v", i, err, result.Failure)
+		}
+	}
+	cancel()
+	attackers.Wait()
+	if len(p.parties) != 0 || p.busy != 0 {
+		t.Errorf("%d children are said to be busy, with %v", p.busy, p.parties)
+	}
+}
+
 func TestAJobThatIsGivenUpEndsItsChild(t *testing.T) {
 	p := pool(t, 2)
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
