@@ -180,6 +180,11 @@ func (r *Resource) complete() error {
 	if r.Resource == "" || r.Kind == "" || len(r.Versions) == 0 {
 		return errors.New("resource, kind and versions are required")
 	}
+	return r.checkLimits()
+}
+
+// checkLimits looks at what limits the watch to some objects and changes.
+func (r *Resource) checkLimits() error {
 	if _, err := labels.Parse(r.Selector); err != nil {
 		return fmt.Errorf("cannot read selector %q: %w", r.Selector, err)
 	}
