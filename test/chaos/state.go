@@ -97,11 +97,14 @@ func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 //   - uid, resourceVersion, generation, managedFields and times are given by the server;
 //     a UID that stands elsewhere becomes the name of what it belongs to, as long as that
 //     is there.
-//   - observedGeneration counts changes, of which a retry may make more: only whether it
-//     is the present one counts.
+//   - observedGeneration and desiredGeneration count changes, of which a retry may make
+//     more: only whether it is the present one counts. So does the number in the name of a
+//     virtual machine's revision.
 //   - Addresses, of hardware too, are given out by simulators, and by the server to
 //     Services, at random or in order of arrival.
-//   - The ports of processes and API servers differ; so do certificates and tokens.
+//   - The ports of processes and API servers differ; so do certificates and tokens. Node
+//     ports are given out at random: one that stands elsewhere becomes the port that it is
+//     of, so that one that is wrong still differs.
 //   - baseline-applier's record says what it wrote when, and on which resource versions: of
 //     that, what object an asset is and how it ended counts.
 var (
@@ -109,6 +112,8 @@ var (
 	uids       = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	addresses  = regexp.MustCompile(`\b(10|127)\.\d+\.\d+\.\d+(:\d+)?\b|\bfd10:[0-9a-f:]+|\b([0-9a-f]{2}:){5}[0-9a-f]{2}\b`)
 	recorded   = regexp.MustCompile(`"(object|outcome|message)":"(?:[^"\\]|\\.)*"`)
+	revisions  = regexp.MustCompile(`^(revision-start-vm-.+-)\d+$`)
+	counters   = []string{"observedGeneration", "desiredGeneration"}
 	given      = []string{"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionGracePeriodSeconds", "selfLink"}
 )
 
@@ -118,12 +123,13 @@ func normal(objects map[string]*unstructured.Unstructured) map[string]string {
 	for key, obj := range objects {
 		pairs = append(pairs, string(obj.GetUID()), "UID of "+key)
 	}
-	names := strings.NewReplacer(pairs...)
+	names, ports := strings.NewReplacer(pairs...), nodePorts(objects)
 	all := map[string]string{}
 	for key, obj := range objects {
-		plain := bare(obj)
+		plain := bare(obj, ports)
 		value := each(plain.Object, obj.GetGeneration(), func(s string) string {
 			s = uids.ReplaceAllString(names.Replace(s), "UID")
+			s = revisions.ReplaceAllString(s, "${1}GENERATION")
 			return addresses.ReplaceAllString(timestamps.ReplaceAllString(s, "TIME"), "ADDRESS")
 		})
 		raw, err := yaml.Marshal(value)
@@ -135,8 +141,26 @@ func normal(objects map[string]*unstructured.Unstructured) map[string]string {
 	return all
 }
 
+// nodePorts are what the server gave to Services, each with whose it is.
+func nodePorts(objects map[string]*unstructured.Unstructured) map[int64]string {
+	all := map[int64]string{}
+	for key, obj := range objects {
+		if obj.GetKind() != "Service" {
+			continue
+		}
+		ports, _, _ := unstructured.NestedSlice(obj.Object, "spec", "ports")
+		for _, port := range ports {
+			fields, _ := port.(map[string]any)
+			if number, ok := fields["nodePort"].(int64); ok {
+				all[number] = fmt.Sprintf("node port of %s %v", key, fields["port"])
+			}
+		}
+	}
+	return all
+}
+
 // bare is an object without what only the server or a simulator decides.
-func bare(obj *unstructured.Unstructured) *unstructured.Unstructured {
+func bare(obj *unstructured.Unstructured, nodePorts map[int64]string) *unstructured.Unstructured {
 	plain := obj.DeepCopy()
 	for _, field := range given {
 		unstructured.RemoveNestedField(plain.Object, "metadata", field)
@@ -158,6 +182,9 @@ func bare(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		for _, port := range ports {
 			if fields, ok := port.(map[string]any); ok {
 				delete(fields, "nodePort")
+				if number, ok := fields["targetPort"].(int64); ok && nodePorts[number] != "" {
+					fields["targetPort"] = nodePorts[number]
+				}
 			}
 		}
 		if ports != nil {
@@ -176,7 +203,7 @@ func each(value any, generation int64, change func(string) string) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, child := range v {
-			if n, ok := child.(int64); ok && key == "observedGeneration" {
+			if n, ok := child.(int64); ok && slices.Contains(counters, key) {
 				out[key] = map[bool]string{true: "present", false: "old"}[n == generation]
 				continue
 			}
