@@ -22,6 +22,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-dev/slipway/shared/cluster"
+	"github.com/slipway-dev/slipway/shared/decode"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
@@ -282,6 +283,7 @@ func (r *Reader) elsewhere(ctx context.Context, cause error, need plan.Need) (dy
 }
 
 func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
+	ctx = decode.Without(ctx, need.Resource.Dropped)
 	client, err := r.resource(ctx, need)
 	for tries := 0; err == nil && tries < 2; tries++ {
 		var obj *unstructured.Unstructured
@@ -300,6 +302,7 @@ func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
 }
 
 func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
+	ctx = decode.Without(ctx, need.Resource.Dropped)
 	var items []unstructured.Unstructured
 	_, err := r.pages(ctx, need, pageSize, func(page []unstructured.Unstructured, first bool) {
 		if first {

@@ -98,8 +98,10 @@ func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 //     a UID that stands elsewhere becomes the name of what it belongs to, as long as that
 //     is there.
 //   - observedGeneration and desiredGeneration count changes, of which a retry may make
-//     more: only whether it is the present one counts. So does the number in the name of a
-//     virtual machine's revision.
+//     more: only whether it is the present one counts. A virtual machine's instance keeps
+//     the number in an annotation, and its revision in its name.
+//   - Conditions are a map by their type, and finalizers and owners are sets: the order in
+//     which several writers came to them is history.
 //   - Addresses, of hardware too, are given out by simulators, and by the server to
 //     Services, at random or in order of arrival.
 //   - The ports of processes and API servers differ; so do certificates and tokens. Node
@@ -113,6 +115,7 @@ var (
 	addresses  = regexp.MustCompile(`\b(10|127)\.\d+\.\d+\.\d+(:\d+)?\b|\bfd10:[0-9a-f:]+|\b([0-9a-f]{2}:){5}[0-9a-f]{2}\b`)
 	recorded   = regexp.MustCompile(`"(object|outcome|message)":"(?:[^"\\]|\\.)*"`)
 	revisions  = regexp.MustCompile(`^(revision-start-vm-.+-)\d+$`)
+	started    = "kubevirt.io/vm-generation"
 	counters   = []string{"observedGeneration", "desiredGeneration"}
 	given      = []string{"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionGracePeriodSeconds", "selfLink"}
 )
@@ -165,7 +168,10 @@ func bare(obj *unstructured.Unstructured, nodePorts map[int64]string) *unstructu
 	for _, field := range given {
 		unstructured.RemoveNestedField(plain.Object, "metadata", field)
 	}
+	inOrder(plain)
 	switch {
+	case obj.GetKind() == "VirtualMachineInstance":
+		unstructured.RemoveNestedField(plain.Object, "metadata", "annotations", started)
 	case obj.GetKind() == "Secret":
 		delete(plain.Object, "data")
 	case obj.GetKind() == "ConfigMap" && obj.GetName() == "baseline-applier":
@@ -192,6 +198,31 @@ func bare(obj *unstructured.Unstructured, nodePorts map[int64]string) *unstructu
 		}
 	}
 	return plain
+}
+
+// inOrder sorts what has no order.
+func inOrder(obj *unstructured.Unstructured) {
+	conditions, found, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if found && err == nil {
+		slices.SortStableFunc(conditions, func(a, b any) int { return strings.Compare(typeOf(a), typeOf(b)) })
+		_ = unstructured.SetNestedSlice(obj.Object, conditions, "status", "conditions")
+	}
+	if finalizers := obj.GetFinalizers(); len(finalizers) > 1 {
+		obj.SetFinalizers(slices.Sorted(slices.Values(finalizers)))
+	}
+	if owners := obj.GetOwnerReferences(); len(owners) > 1 {
+		slices.SortFunc(owners, func(a, b metav1.OwnerReference) int {
+			return strings.Compare(a.APIVersion+a.Kind+a.Name, b.APIVersion+b.Kind+b.Name)
+		})
+		obj.SetOwnerReferences(owners)
+	}
+}
+
+// typeOf is what a condition is about.
+func typeOf(condition any) string {
+	fields, _ := condition.(map[string]any)
+	name, _ := fields["type"].(string)
+	return name
 }
 
 // each is a value with every string in it changed, and generations that were observed
@@ -253,6 +284,9 @@ func lines(a, b string) string {
 		if !slices.Contains(left, line) {
 			out.WriteString("+ " + line + "\n")
 		}
+	}
+	if out.Len() == 0 {
+		out.WriteString("  the same lines in another order: in peace\n" + a + "  under faults\n" + b)
 	}
 	return out.String()
 }
