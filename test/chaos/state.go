@@ -102,6 +102,9 @@ func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 //     the number in an annotation, and its revision in its name.
 //   - Conditions are a map by their type, and finalizers and owners are sets: the order in
 //     which several writers came to them is history.
+//   - An Organization that is Ready keeps the generation at which it became so, whatever
+//     comes after (organization-onboarder leaves it as upstream does): whether it changed
+//     before or after that is history.
 //   - Addresses, of hardware too, are given out by simulators, and by the server to
 //     Services, at random or in order of arrival.
 //   - The ports of processes and API servers differ; so do certificates and tokens. Node
@@ -170,6 +173,8 @@ func bare(obj *unstructured.Unstructured, nodePorts map[int64]string) *unstructu
 	}
 	inOrder(plain)
 	switch {
+	case obj.GetKind() == "Organization":
+		undated(plain)
 	case obj.GetKind() == "VirtualMachineInstance":
 		unstructured.RemoveNestedField(plain.Object, "metadata", "annotations", started)
 	case obj.GetKind() == "Secret":
@@ -216,6 +221,20 @@ func inOrder(obj *unstructured.Unstructured) {
 		})
 		obj.SetOwnerReferences(owners)
 	}
+}
+
+// undated takes the generation off the condition Ready.
+func undated(obj *unstructured.Unstructured) {
+	conditions, found, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if !found || err != nil {
+		return
+	}
+	for _, condition := range conditions {
+		if fields, ok := condition.(map[string]any); ok && typeOf(condition) == "Ready" {
+			delete(fields, "observedGeneration")
+		}
+	}
+	_ = unstructured.SetNestedSlice(obj.Object, conditions, "status", "conditions")
 }
 
 // typeOf is what a condition is about.
