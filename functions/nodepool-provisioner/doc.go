@@ -42,6 +42,8 @@
 // and writing templates, TalosControlPlanes, MachineDeployments, the control-plane
 // reference of Cluster API Clusters, and the status of NodePools. A pool gets no
 // finalizer, so that nothing is left behind on the way back to upstream; its children
-// have it as owner, and the resync removes what a missed deletion has left, or a garbage
-// collector that saw Cluster API's Cluster as another owner.
+// have it as owner. A garbage collector that sees Cluster API's Cluster as another owner
+// deletes none of them; the event of the pool's end does: first what keeps its machines,
+// and the templates with the event of that one's end. The resync removes what a missed
+// event has left.
 package nodepoolprovisioner

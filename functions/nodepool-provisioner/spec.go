@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/slipway-dev/slipway/api/dockyards/v1alpha3"
 	"github.com/slipway-dev/slipway/shared/dockyards"
@@ -93,13 +94,22 @@ func grants(settings dockyards.Settings) []reconcile.Grant {
 // carries this function's labels is looked at: what upstream left behind stays.
 func children() []reconcile.Children {
 	child := func(res kind.Resource, inUse func(context.Context, *read.Reader, string, *unstructured.Unstructured) (bool, error)) reconcile.Children {
-		return reconcile.Children{Resource: res, Selector: v1alpha3.LabelNodePoolName, Local: true, Owner: ownerOf, InUse: inUse}
+		return reconcile.Children{Resource: res, Selector: v1alpha3.LabelNodePoolName, Local: true, Owner: ownerOf, Of: childrenOf, InUse: inUse}
 	}
 	return []reconcile.Children{
 		child(dockyards.MachineDeployments, nil),
 		child(dockyards.TalosConfigTemplates, machinesLeft),
 		child(dockyards.KubevirtMachineTemplates, machinesLeft),
 	}
+}
+
+// childrenOf selects what carries the name of a pool. A name that is no label's value has
+// no children.
+func childrenOf(pool reconcile.Key) string {
+	if len(validation.IsValidLabelValue(pool.Name)) > 0 {
+		return ""
+	}
+	return v1alpha3.LabelNodePoolName + "=" + pool.Name
 }
 
 // ownerOf is the pool that a child belongs to: by its ownerReference, or by the label that

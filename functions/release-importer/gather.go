@@ -34,7 +34,7 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 	r.Ahead(ctx,
 		plan.Need{Resource: dockyards.DataVolumes, Namespace: ns, Selector: selector},
 		need(dockyards.DataVolumes, plain), need(dockyards.DataVolumes, hashed), need(dockyards.DataSources, name),
-		need(dockyards.Roles, name), need(dockyards.RoleBindings, name), plan.Need{Resource: dockyards.NodePools},
+		need(dockyards.Roles, name), need(dockyards.RoleBindings, name), plan.Need{Resource: pools},
 	)
 	x := &reading{ctx: ctx, r: r, ns: ns}
 	in.Images = x.list(dockyards.DataVolumes, ns, selector)
@@ -46,10 +46,13 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 	}
 	in.Role = x.get(dockyards.Roles, name)
 	in.RoleBinding = x.get(dockyards.RoleBindings, name)
-	in.NodePools = x.list(dockyards.NodePools, "", "")
+	in.NodePools = x.list(pools, "", "")
 	in.Served = x.serves(dockyards.DataVolumes, in.Images)
 	return in, x.err
 }
+
+// pools are all NodePools of the installation, of which only where they are counts.
+var pools = dockyards.NodePools.Without("spec", "status", "metadata.managedFields")
 
 // reading is one gathering under way. The first error ends it.
 type reading struct {

@@ -51,6 +51,9 @@ type result struct {
 	reads, writes   int
 }
 
+// reasonAbsent: there is no object of that name.
+const reasonAbsent = "Absent"
+
 func retry(message string) result {
 	return result{class: plan.Retry, reason: "Retry", message: message}
 }
@@ -148,7 +151,7 @@ func (r *run[In]) round(ctx context.Context) (result, bool) {
 	case err != nil:
 		return r.failed(err), true
 	case root == nil:
-		return result{class: plan.Done, reason: "Absent", message: "the object does not exist"}, true
+		return result{class: plan.Done, reason: reasonAbsent, message: "the object does not exist"}, true
 	case r.mode == ModeUnmanaged:
 		return result{class: plan.Done, reason: "Unmanaged", message: "annotation " + AnnotationMode}, true
 	case again:

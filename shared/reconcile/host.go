@@ -403,7 +403,11 @@ func (h *Host) all(ctx context.Context, keys []Key, log *slog.Logger) (done int,
 func (h *Host) reconcile(ctx context.Context, key Key, log *slog.Logger) result {
 	log = log.With("namespace", key.Namespace, objectField(h.spec.Reconciles.Kind), key.Name)
 	res, err := h.calls.do(ctx, key.String(), func(ctx context.Context) result {
-		return h.one(ctx, key, log)
+		res := h.one(ctx, key, log)
+		if res.class == plan.Done && res.reason == reasonAbsent {
+			res = h.bereaved(ctx, key, res, log)
+		}
+		return res
 	})
 	if err != nil {
 		return retry("another call for the object took all the time")

@@ -65,11 +65,66 @@ func (h *Host) collect(ctx context.Context, log *slog.Logger) (plan.Class, strin
 		}
 		doomed = append(doomed, found...)
 	}
-	writer := &apply.Writer{
-		Clusters: clusters, Vault: v, Manager: h.spec.FieldManager(), Log: log,
-		Wrote: func(entry plan.Entry, done plan.Result) { h.metrics.Wrote(string(done), entry.Resource.String()) },
+	return h.remove(ctx, clusters, v, doomed, log)
+}
+
+// bereaved removes, at once, local children of a key that names no object: it is woken by
+// the end of the owner, and again by the end of each child that others waited for. What no
+// event tells, the resync finds.
+func (h *Host) bereaved(ctx context.Context, key Key, res result, log *slog.Logger) result {
+	if h.mode != ModeApply || !slices.ContainsFunc(h.spec.Children, func(children Children) bool { return children.Of != nil }) {
+		return res
 	}
-	return remove(ctx, writer, doomed)
+	v := vault.New()
+	clusters := h.clusters.View()
+	doomed, err := h.left(ctx, read.New(clusters, v), key)
+	if err != nil {
+		return retry(err.Error())
+	}
+	if class, message := h.remove(ctx, clusters, v, doomed, log); class == plan.Retry {
+		return retry(message)
+	}
+	return res
+}
+
+// left are the children that an owner who is gone leaves behind and nobody uses.
+func (h *Host) left(ctx context.Context, reader *read.Reader, key Key) ([]plan.Entry, error) {
+	served, err := reader.Serves(ctx, cluster.Management, h.spec.Reconciles)
+	if err != nil || !served {
+		return nil, err // no owner is known to be gone where owners cannot be seen
+	}
+	var doomed []plan.Entry
+	for _, children := range h.spec.Children {
+		if !children.Local || children.Of == nil || children.Of(key) == "" {
+			continue
+		}
+		found, err := reader.List(ctx, cluster.Management, children.Resource, key.Namespace, children.Of(key))
+		if err != nil {
+			return nil, err
+		}
+		for i := range found {
+			child := &found[i]
+			if owner, _, _, _ := children.Owner(child); owner != key || !children.suspect(child, "", nil) {
+				continue
+			}
+			orphan, err := h.orphan(ctx, reader, cluster.Management, children, child)
+			if err != nil {
+				return nil, err
+			}
+			if orphan {
+				doomed = append(doomed, h.doom(children, cluster.Management, child))
+			}
+		}
+	}
+	return doomed, nil
+}
+
+// doom is the end of an orphan.
+func (h *Host) doom(children Children, clusterName string, child *unstructured.Unstructured) plan.Entry {
+	return plan.Entry{
+		Verb: plan.Delete, Cluster: clusterName, Resource: children.Resource, Base: child,
+		Reason: "its " + h.spec.Reconciles.Kind + " is gone",
+	}
 }
 
 // onlyLocal tells whether all children lie beside their owners: nothing of them
@@ -110,17 +165,18 @@ func (h *Host) orphans(ctx context.Context, reader *read.Reader, name, installat
 				return nil, err
 			}
 			if orphan {
-				doomed = append(doomed, plan.Entry{
-					Verb: plan.Delete, Cluster: name, Resource: children.Resource, Base: child,
-					Reason: "its " + h.spec.Reconciles.Kind + " is gone",
-				})
+				doomed = append(doomed, h.doom(children, name, child))
 			}
 		}
 	}
 	return doomed, nil
 }
 
-func remove(ctx context.Context, writer *apply.Writer, doomed []plan.Entry) (plan.Class, string) {
+func (h *Host) remove(ctx context.Context, clusters *cluster.Set, v *vault.Vault, doomed []plan.Entry, log *slog.Logger) (plan.Class, string) {
+	writer := &apply.Writer{
+		Clusters: clusters, Vault: v, Manager: h.spec.FieldManager(), Log: log,
+		Wrote: func(entry plan.Entry, done plan.Result) { h.metrics.Wrote(string(done), entry.Resource.String()) },
+	}
 	stage := plan.Plan{}
 	stage.Add("orphans", doomed...)
 	outcomes, err := writer.Run(ctx, stage)

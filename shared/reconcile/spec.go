@@ -184,6 +184,10 @@ type Children struct {
 	// Owner reads a child's marks: the key and UID of its owner, and the
 	// installation that made it. ok is false for what is not certainly ours.
 	Owner func(child *unstructured.Unstructured) (owner Key, uid, installation string, ok bool)
+	// Of selects the children of one owner, of Local ones: an event about an owner that is
+	// gone, or about a child of one, then removes what is left at once. "" selects none.
+	// Nil: only the resync looks.
+	Of func(owner Key) (selector string)
 	// InUse reports whether somebody else relies on a child whose owner is
 	// gone; such a child stays. Nil: nobody can.
 	InUse func(ctx context.Context, r *read.Reader, cluster string, child *unstructured.Unstructured) (bool, error)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -49,10 +50,14 @@ type atRate struct {
 	Rate float64 `json:"changesPerSecond"`
 	Took spread  `json:"took"`
 	Lost int     `json:"lost"`
+	// Busy is which share of all processors was at work meanwhile, whoever had it: near 1,
+	// the machine waits, not the functions.
+	Busy float64 `json:"processorsBusy"`
 }
 
-// rates are the changes a second that are tried.
-var rates = []int{10, 50}
+// rates are the changes a second that are tried: where the latency turns says more than
+// how bad it is beyond.
+var rates = []int{5, 10, 20, 50}
 
 // latency measures in the local stack.
 func latency(ctx context.Context, root string) (*delayed, error) {
@@ -202,6 +207,37 @@ func commit(ctx context.Context, s *stack.Stack, name string, round int64) (send
 	return made, err
 }
 
+// jiffies are how long all processors worked, and how long there were any.
+type jiffies struct{ worked, all float64 }
+
+// processors reads them; nothing where the system does not tell.
+func processors() jiffies {
+	var j jiffies
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return j
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, field := range strings.Fields(line) {
+		n, err := strconv.ParseFloat(field, 64)
+		if err != nil || i > 8 {
+			continue // its name, and guests, who count among the others
+		}
+		j.all += n
+		if i != 4 && i != 5 { // idle, and waiting for a disk
+			j.worked += n
+		}
+	}
+	return j
+}
+
+func (j jiffies) since(before jiffies) float64 {
+	if j.all <= before.all {
+		return 0
+	}
+	return (j.worked - before.worked) / (j.all - before.all)
+}
+
 // changed times commits of Worktrees at a steady rate.
 func changed(ctx context.Context, s *stack.Stack, rate int) (atRate, error) {
 	var r atRate
@@ -240,7 +276,7 @@ func changed(ctx context.Context, s *stack.Stack, rate int) (atRate, error) {
 	sent := make([]sending, rate*int(changing.Seconds()))
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
-	began := time.Now()
+	began, before := time.Now(), processors()
 	if err := each(len(sent), len(sent), func(i int) (err error) {
 		<-tick.C
 		sent[i], err = commit(ctx, s, nameOf(i%trees), int64(2+i/trees))
@@ -250,6 +286,7 @@ func changed(ctx context.Context, s *stack.Stack, rate int) (atRate, error) {
 	}
 	r.Rate = float64(len(sent)) / time.Since(began).Seconds()
 	r.Lost = a.await(ctx, sent)
+	r.Busy = processors().since(before)
 	var took []time.Duration
 	for _, change := range sent {
 		if at, came := a.after(change.name, change.round); came {

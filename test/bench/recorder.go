@@ -25,6 +25,8 @@ import (
 type request struct {
 	method, url, contentType string
 	body                     []byte
+	// remote tells that it went to a cluster that a kubeconfig leads to.
+	remote bool
 }
 
 // isWrite tells whether it changes something: a dry-run does not.
@@ -45,6 +47,8 @@ type recorder struct {
 type over struct {
 	*recorder
 	next http.RoundTripper
+	// remote tells that a kubeconfig leads here.
+	remote bool
 }
 
 func (o *over) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -62,7 +66,7 @@ func (o *over) RoundTrip(req *http.Request) (*http.Response, error) {
 	address := *req.URL
 	address.Scheme, address.Host = o.host.Scheme, o.host.Host
 	o.mu.Lock()
-	o.requests = append(o.requests, request{req.Method, address.String(), req.Header.Get("Content-Type"), body})
+	o.requests = append(o.requests, request{req.Method, address.String(), req.Header.Get("Content-Type"), body, o.remote})
 	o.mu.Unlock()
 	return o.next.RoundTrip(req)
 }
@@ -99,7 +103,7 @@ func newProxy(config *rest.Config) (*proxy, error) {
 		return nil, err
 	}
 	forward := httputil.NewSingleHostReverseProxy(host)
-	forward.Transport = &over{recorder: p.recorder, next: transport}
+	forward.Transport = &over{recorder: p.recorder, next: transport, remote: true}
 	p.server = httptest.NewTLSServer(forward)
 	return p, nil
 }
@@ -155,8 +159,25 @@ func untested(body []byte) ([]byte, error) {
 
 // replay makes recorded requests for another object. That a Kubernetes Event of that
 // name is there already is as good.
-func replay(ctx context.Context, client *http.Client, requests []request, names *strings.Replacer) error {
+//
+// Each object that brings a kubeconfig brings a cluster that nobody has talked to: the
+// function has to connect to it, and so does the raw client.
+func replay(ctx context.Context, config *rest.Config, near *http.Client, requests []request, names *strings.Replacer) error {
+	far := near
+	if slices.ContainsFunc(requests, func(r request) bool { return r.remote }) {
+		settings, err := rest.TLSConfigFor(config)
+		if err != nil {
+			return err
+		}
+		transport := &http.Transport{TLSClientConfig: settings, ForceAttemptHTTP2: true}
+		defer transport.CloseIdleConnections()
+		far = &http.Client{Transport: transport}
+	}
 	for _, r := range requests {
+		client := near
+		if r.remote {
+			client = far
+		}
 		req, err := http.NewRequestWithContext(ctx, r.method, names.Replace(r.url), strings.NewReader(names.Replace(string(r.body))))
 		if err != nil {
 			return err

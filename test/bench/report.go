@@ -185,6 +185,6 @@ func (r *report) print(out io.Writer) {
 	}
 	_, _ = fmt.Fprintf(out, "\nMachine applied to VirtualMachine present: %s\n", r.Latency.Machine)
 	for _, w := range r.Latency.Worktrees {
-		_, _ = fmt.Fprintf(out, "Worktree changed to its source, at %.0f changes a second: %s, %d lost\n", w.Rate, w.Took, w.Lost)
+		_, _ = fmt.Fprintf(out, "Worktree changed to its source, at %.0f changes a second: %s, %d lost, processors %.0f %% busy\n", w.Rate, w.Took, w.Lost, 100*w.Busy)
 	}
 }

@@ -73,10 +73,10 @@ func (x *subject) compare(ctx context.Context, count int) (compared, error) {
 			return nil
 		}},
 		{prefix: "same", do: func(ctx context.Context, _ string, names *strings.Replacer) error {
-			return replay(ctx, raw, all.requests, names)
+			return replay(ctx, x.place.kube.Config, raw, all.requests, names)
 		}},
 		{prefix: "alone", do: func(ctx context.Context, _ string, names *strings.Replacer) error {
-			return replay(ctx, raw, all.writes(), names)
+			return replay(ctx, x.place.kube.Config, raw, all.writes(), names)
 		}},
 	}
 	for from := 0; from < count; from += turn {

@@ -117,9 +117,9 @@ func (s *script) String() string {
 
 // about is what happens to the subject that an object's name begins with.
 func (s *script) about(key string) string {
-	_, name, _ := strings.Cut(key, "/")
+	place, name, _ := strings.Cut(key, "/")
 	for _, l := range s.lives {
-		if !strings.HasPrefix(name, l.name) {
+		if !strings.HasPrefix(name, l.name) && !strings.HasSuffix(place, " "+l.name) {
 			continue
 		}
 		var acts []string
@@ -168,11 +168,14 @@ func (l *life) do(ctx context.Context, what act, client dynamic.Interface, kubec
 	obj.SetAPIVersion(key.APIVersion)
 	obj.SetKind(key.Kind)
 	obj.SetNamespace(key.Namespace)
-	err := subjects.In(client, obj).Delete(ctx, key.Name, metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil // the try before was not in vain
+	obj.SetName(key.Name)
+	for _, doomed := range append([]*unstructured.Unstructured{obj}, l.subject.GoneToo(l.name)...) {
+		err := subjects.In(client, doomed).Delete(ctx, doomed.GetName(), metav1.DeleteOptions{})
+		if err != nil && !apierrors.IsNotFound(err) { // the try before may not have been in vain
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 const (

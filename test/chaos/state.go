@@ -97,11 +97,19 @@ func versions(objects map[string]*unstructured.Unstructured) map[string]string {
 //   - uid, resourceVersion, generation, managedFields and times are given by the server;
 //     a UID that stands elsewhere becomes the name of what it belongs to, as long as that
 //     is there.
-//   - observedGeneration counts changes, of which a retry may make more: only whether it
-//     is the present one counts.
+//   - observedGeneration and desiredGeneration count changes, of which a retry may make
+//     more: only whether it is the present one counts. A virtual machine's instance keeps
+//     the number in an annotation, and its revision in its name.
+//   - Conditions are a map by their type, and finalizers and owners are sets: the order in
+//     which several writers came to them is history.
+//   - An Organization that is Ready keeps the generation at which it became so, whatever
+//     comes after (organization-onboarder leaves it as upstream does): whether it changed
+//     before or after that is history.
 //   - Addresses, of hardware too, are given out by simulators, and by the server to
 //     Services, at random or in order of arrival.
-//   - The ports of processes and API servers differ; so do certificates and tokens.
+//   - The ports of processes and API servers differ; so do certificates and tokens. Node
+//     ports are given out at random: one that stands elsewhere becomes the port that it is
+//     of, so that one that is wrong still differs.
 //   - baseline-applier's record says what it wrote when, and on which resource versions: of
 //     that, what object an asset is and how it ended counts.
 var (
@@ -109,6 +117,9 @@ var (
 	uids       = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	addresses  = regexp.MustCompile(`\b(10|127)\.\d+\.\d+\.\d+(:\d+)?\b|\bfd10:[0-9a-f:]+|\b([0-9a-f]{2}:){5}[0-9a-f]{2}\b`)
 	recorded   = regexp.MustCompile(`"(object|outcome|message)":"(?:[^"\\]|\\.)*"`)
+	revisions  = regexp.MustCompile(`^(revision-start-vm-.+-)\d+$`)
+	started    = "kubevirt.io/vm-generation"
+	counters   = []string{"observedGeneration", "desiredGeneration"}
 	given      = []string{"uid", "resourceVersion", "generation", "managedFields", "creationTimestamp", "deletionGracePeriodSeconds", "selfLink"}
 )
 
@@ -118,12 +129,13 @@ func normal(objects map[string]*unstructured.Unstructured) map[string]string {
 	for key, obj := range objects {
 		pairs = append(pairs, string(obj.GetUID()), "UID of "+key)
 	}
-	names := strings.NewReplacer(pairs...)
+	names, ports := strings.NewReplacer(pairs...), nodePorts(objects)
 	all := map[string]string{}
 	for key, obj := range objects {
-		plain := bare(obj)
+		plain := bare(obj, ports)
 		value := each(plain.Object, obj.GetGeneration(), func(s string) string {
 			s = uids.ReplaceAllString(names.Replace(s), "UID")
+			s = revisions.ReplaceAllString(s, "${1}GENERATION")
 			return addresses.ReplaceAllString(timestamps.ReplaceAllString(s, "TIME"), "ADDRESS")
 		})
 		raw, err := yaml.Marshal(value)
@@ -135,13 +147,36 @@ func normal(objects map[string]*unstructured.Unstructured) map[string]string {
 	return all
 }
 
+// nodePorts are what the server gave to Services, each with whose it is.
+func nodePorts(objects map[string]*unstructured.Unstructured) map[int64]string {
+	all := map[int64]string{}
+	for key, obj := range objects {
+		if obj.GetKind() != "Service" {
+			continue
+		}
+		ports, _, _ := unstructured.NestedSlice(obj.Object, "spec", "ports")
+		for _, port := range ports {
+			fields, _ := port.(map[string]any)
+			if number, ok := fields["nodePort"].(int64); ok {
+				all[number] = fmt.Sprintf("node port of %s %v", key, fields["port"])
+			}
+		}
+	}
+	return all
+}
+
 // bare is an object without what only the server or a simulator decides.
-func bare(obj *unstructured.Unstructured) *unstructured.Unstructured {
+func bare(obj *unstructured.Unstructured, nodePorts map[int64]string) *unstructured.Unstructured {
 	plain := obj.DeepCopy()
 	for _, field := range given {
 		unstructured.RemoveNestedField(plain.Object, "metadata", field)
 	}
+	inOrder(plain)
 	switch {
+	case obj.GetKind() == "Organization":
+		undated(plain)
+	case obj.GetKind() == "VirtualMachineInstance":
+		unstructured.RemoveNestedField(plain.Object, "metadata", "annotations", started)
 	case obj.GetKind() == "Secret":
 		delete(plain.Object, "data")
 	case obj.GetKind() == "ConfigMap" && obj.GetName() == "baseline-applier":
@@ -158,6 +193,9 @@ func bare(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		for _, port := range ports {
 			if fields, ok := port.(map[string]any); ok {
 				delete(fields, "nodePort")
+				if number, ok := fields["targetPort"].(int64); ok && nodePorts[number] != "" {
+					fields["targetPort"] = nodePorts[number]
+				}
 			}
 		}
 		if ports != nil {
@@ -165,6 +203,45 @@ func bare(obj *unstructured.Unstructured) *unstructured.Unstructured {
 		}
 	}
 	return plain
+}
+
+// inOrder sorts what has no order.
+func inOrder(obj *unstructured.Unstructured) {
+	conditions, found, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if found && err == nil {
+		slices.SortStableFunc(conditions, func(a, b any) int { return strings.Compare(typeOf(a), typeOf(b)) })
+		_ = unstructured.SetNestedSlice(obj.Object, conditions, "status", "conditions")
+	}
+	if finalizers := obj.GetFinalizers(); len(finalizers) > 1 {
+		obj.SetFinalizers(slices.Sorted(slices.Values(finalizers)))
+	}
+	if owners := obj.GetOwnerReferences(); len(owners) > 1 {
+		slices.SortFunc(owners, func(a, b metav1.OwnerReference) int {
+			return strings.Compare(a.APIVersion+a.Kind+a.Name, b.APIVersion+b.Kind+b.Name)
+		})
+		obj.SetOwnerReferences(owners)
+	}
+}
+
+// undated takes the generation off the condition Ready.
+func undated(obj *unstructured.Unstructured) {
+	conditions, found, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
+	if !found || err != nil {
+		return
+	}
+	for _, condition := range conditions {
+		if fields, ok := condition.(map[string]any); ok && typeOf(condition) == "Ready" {
+			delete(fields, "observedGeneration")
+		}
+	}
+	_ = unstructured.SetNestedSlice(obj.Object, conditions, "status", "conditions")
+}
+
+// typeOf is what a condition is about.
+func typeOf(condition any) string {
+	fields, _ := condition.(map[string]any)
+	name, _ := fields["type"].(string)
+	return name
 }
 
 // each is a value with every string in it changed, and generations that were observed
@@ -176,7 +253,7 @@ func each(value any, generation int64, change func(string) string) any {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for key, child := range v {
-			if n, ok := child.(int64); ok && key == "observedGeneration" {
+			if n, ok := child.(int64); ok && slices.Contains(counters, key) {
 				out[key] = map[bool]string{true: "present", false: "old"}[n == generation]
 				continue
 			}
@@ -226,6 +303,9 @@ func lines(a, b string) string {
 		if !slices.Contains(left, line) {
 			out.WriteString("+ " + line + "\n")
 		}
+	}
+	if out.Len() == 0 {
+		out.WriteString("  the same lines in another order: in peace\n" + a + "  under faults\n" + b)
 	}
 	return out.String()
 }

@@ -17,7 +17,10 @@ import (
 	"text/tabwriter"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-dev/slipway/deploy/local/kube"
 	"github.com/slipway-dev/slipway/deploy/local/stack"
@@ -31,6 +34,8 @@ const (
 	// often that is looked at, unrest how long it may take.
 	rest, look, unrest = 12 * time.Second, 2 * time.Second, 8 * time.Minute
 )
+
+var instances = schema.GroupVersionResource{Group: "kubevirt.io", Version: "v1", Resource: "virtualmachineinstances"}
 
 // world is how a life ended.
 type world struct {
@@ -115,11 +120,15 @@ func ground(ctx context.Context, root string, s *stack.Stack, script *script) er
 	return subjects.Patch(ctx, s.Client, statuses...)
 }
 
-// settle waits for rest, asks for a resync, waits again, keeps the state, and asks once
-// more, which must change nothing.
+// settle waits for rest, restarts the machines that ask for it, asks for a resync, waits
+// again, keeps the state, and asks once more, which must change nothing.
 func (w *world) settle(ctx context.Context, s *stack.Stack) error {
 	began := time.Now()
-	if _, err := settled(ctx, s); err != nil {
+	first, err := settled(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := restart(ctx, s, first); err != nil {
 		return err
 	}
 	if err := s.Resync(ctx); err != nil {
@@ -140,6 +149,30 @@ func (w *world) settle(ctx context.Context, s *stack.Stack) error {
 	}
 	w.late = differing(versions(before), versions(after))
 	return nil
+}
+
+// restart does what a machine's condition RestartRequired asks a person for: whether a
+// change came before the machine booted or after it is history, and what the machine is
+// like when it has booted again is not.
+func restart(ctx context.Context, s *stack.Stack, objects map[string]*unstructured.Unstructured) error {
+	for _, obj := range objects {
+		if obj.GetKind() != "VirtualMachine" || !asksForRestart(obj) {
+			continue
+		}
+		instance := s.Client.Resource(instances).Namespace(obj.GetNamespace())
+		if err := instance.Delete(ctx, obj.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("cannot restart VirtualMachine %q: %w", obj.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func asksForRestart(vm *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(vm.Object, "status", "conditions")
+	return slices.ContainsFunc(conditions, func(condition any) bool {
+		fields, _ := condition.(map[string]any)
+		return fields["type"] == "RestartRequired" && fields["status"] == "True"
+	})
 }
 
 // settled waits until nothing changes any more, and returns everything.

@@ -44,6 +44,8 @@ type Subject struct {
 	// Each are the objects of one subject, Change merge patches of some of them.
 	Each   []map[string]any `json:"each"`
 	Change []map[string]any `json:"change"`
+	// Gone are objects that others remove with the subject: their keys alone.
+	Gone []map[string]any `json:"gone"`
 }
 
 // Key names an object.
@@ -105,6 +107,11 @@ func (s *Subject) Objects(name, kubeconfig string) []*unstructured.Unstructured 
 // Changes are merge patches of some of them.
 func (s *Subject) Changes(name string) []*unstructured.Unstructured {
 	return s.filled(s.Change, name, "")
+}
+
+// GoneToo are the objects that others remove with the subject.
+func (s *Subject) GoneToo(name string) []*unstructured.Unstructured {
+	return s.filled(s.Gone, name, "")
 }
 
 // About is the event's key of a subject.

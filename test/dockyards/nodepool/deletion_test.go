@@ -137,6 +137,38 @@ func TestAResyncRemovesWhatTheGarbageCollectorLeft(t *testing.T) {
 	w.Must(dockyards.KubevirtMachineTemplates, "theirs")
 }
 
+// TestWhatAPoolLeftGoesWithTheEventsOfItsEnd: a collector that sees another owner deletes
+// nothing, and machines must not run for nobody until two resyncs have come.
+func TestWhatAPoolLeftGoesWithTheEventsOfItsEnd(t *testing.T) {
+	w, f := settled(t, false)
+	w.Create(`{apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: KubevirtMachineTemplate, metadata: {name: theirs,
+		labels: {dockyards.io/node-pool-name: ` + subject + `}},
+		spec: {template: {spec: {virtualMachineTemplate: {spec: {template: {spec: {domain: {devices: {}}}}}}}}}}`)
+	children := []kind.Resource{deployments, configTemplates, dockyards.KubevirtMachineTemplates}
+	w.held(deployments, subject)
+	w.Remove(dockyards.NodePools, subject)
+	for _, res := range children {
+		w.Patch(res, subject, `{metadata: {ownerReferences: null}}`)
+	}
+	f.Insist(w.Event(dockyards.NodePools, subject))
+	if w.machines(false).GetDeletionTimestamp() == nil {
+		t.Error("the MachineDeployment of a pool that is gone stays until a resync")
+	}
+	for _, res := range children[1:] {
+		w.Must(res, subject)
+	}
+	f.Rests(w.Event(dockyards.NodePools, subject), w.Event(deployments, subject))
+	w.let(deployments, subject)
+	f.Insist(w.Event(deployments, subject))
+	for _, res := range children {
+		if w.Get(res, subject) != nil {
+			t.Errorf("the %s of a pool that is gone stays", res.Kind)
+		}
+	}
+	w.Must(dockyards.KubevirtMachineTemplates, "theirs")
+	f.Rests(w.Event(dockyards.NodePools, subject))
+}
+
 func TestNothingIsMadeWhileTheClusterGoes(t *testing.T) {
 	for _, res := range []kind.Resource{dockyards.Clusters, capis} {
 		for _, controlPlane := range []bool{true, false} {
