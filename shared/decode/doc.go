@@ -6,8 +6,6 @@
 // with a check of the whole syntax first. This package goes over it once, with the same
 // JSON library, sigs.k8s.io/json.
 //
-// Fields that nobody looks at are not even made into values (Without).
-//
 // What it reads is what client-go would read, to the type of each number. Whatever is
 // no object or list of a kind (a Status, an error, text that is no JSON) it leaves to
 // client-go's decoder, errors included.

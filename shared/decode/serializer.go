@@ -18,12 +18,7 @@ func Client(config *rest.Config, client *http.Client) (dynamic.Interface, error)
 	config.GroupVersion = nil
 	config.APIPath = "/unused" // each request has a path of its own
 	config.NegotiatedSerializer = serializer{config.NegotiatedSerializer}
-	thin := *client
-	if thin.Transport == nil {
-		thin.Transport = http.DefaultTransport
-	}
-	thin.Transport = lean{thin.Transport}
-	restClient, err := rest.UnversionedRESTClientForConfigAndClient(config, &thin)
+	restClient, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/slipway-dev/slipway/shared/cluster"
-	"github.com/slipway-dev/slipway/shared/decode"
 	"github.com/slipway-dev/slipway/shared/fault"
 	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
@@ -287,7 +286,6 @@ func (r *Reader) elsewhere(ctx context.Context, cause error, need plan.Need) (dy
 }
 
 func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
-	ctx = decode.Without(ctx, need.Resource.Dropped)
 	client, err := r.resource(ctx, need)
 	for tries := 0; err == nil && tries < 2; tries++ {
 		var obj *unstructured.Unstructured
@@ -306,7 +304,6 @@ func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
 }
 
 func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
-	ctx = decode.Without(ctx, need.Resource.Dropped)
 	var items []unstructured.Unstructured
 	size := int64(pageSize)
 	if need.Only != nil {

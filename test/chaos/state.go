@@ -127,7 +127,9 @@ var (
 func normal(objects map[string]*unstructured.Unstructured) map[string]string {
 	var pairs []string
 	for key, obj := range objects {
-		pairs = append(pairs, string(obj.GetUID()), "UID of "+key)
+		if uid := string(obj.GetUID()); uid != "" {
+			pairs = append(pairs, uid, "UID of "+key)
+		}
 	}
 	names, ports := strings.NewReplacer(pairs...), nodePorts(objects)
 	all := map[string]string{}
