@@ -62,7 +62,7 @@ PKG ?= ./...
 TESTFLAGS ?=
 .PHONY: test
 test: build-test ## Run all tests against a real API server (race detector on, order shuffled)
-	go run ./test/kube/withetcd -- go test -race -shuffle=on -count=1 -p 3 -timeout 30m $(TESTFLAGS) $(PKG)
+	go run ./test/kube/withetcd -- go test -race -shuffle=on -count=1 -p 4 -timeout 30m $(TESTFLAGS) $(PKG)
 	@if [ '$(PKG)' = './...' ]; then set -e; for module in sources/adapter deploy/local/eventing; do \
 		echo "== $$module"; (cd $$module && go test -race -shuffle=on -count=1 -timeout 15m ./...); done; fi
 

@@ -22,7 +22,7 @@ const (
 	// EtcdVariable names the environment variable with the URL of the shared etcd.
 	EtcdVariable = "SLIPWAY_TEST_ETCD"
 	// MaxServers is how many API servers run at once, over all test processes.
-	MaxServers = 2
+	MaxServers = 3
 	// startLimit bounds one start, and with it the wait for one's turn and the
 	// first build of the kube binary.
 	startLimit = 20 * time.Minute

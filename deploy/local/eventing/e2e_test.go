@@ -690,14 +690,13 @@ func (s *stackUnderTest) testGone(t *testing.T) {
 		case <-ctx.Done():
 		case <-time.After(500 * time.Millisecond):
 		}
-		if len(s.all(func(l line) bool { return l.seen.Name == name })) > 0 {
-			return errors.New("an event arrived")
+		// While the subscription outlives the Trigger, the filter refuses what comes, and it
+		// becomes a dead letter: nothing is lost on the way.
+		if len(s.all(func(l line) bool { return l.seen.Name == name || l.Kind == "deadletter" && l.Name == name })) > 0 {
+			return errors.New("an event arrived, or became a dead letter")
 		}
 		return nil
 	})
-	if dead := s.all(func(l line) bool { return l.Kind == "deadletter" && strings.HasPrefix(l.Name, "gone-") }); len(dead) > 0 {
-		t.Errorf("events for a Trigger that is gone became dead letters: %+v", dead)
-	}
 }
 
 // measure writes objects one after the other and compares the times at which
