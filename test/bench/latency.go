@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -277,16 +278,20 @@ func changed(ctx context.Context, s *stack.Stack, rate int) (atRate, error) {
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()
 	began, before := time.Now(), processors()
-	if err := each(len(sent), len(sent), func(i int) (err error) {
+	errs := make([]error, len(sent))
+	var committing sync.WaitGroup
+	for i := range sent {
+		// In order: no commit may come before an older one of the same Worktree.
 		<-tick.C
-		sent[i], err = commit(ctx, s, nameOf(i%trees), int64(2+i/trees))
-		return err
-	}); err != nil {
+		committing.Go(func() { sent[i], errs[i] = commit(ctx, s, nameOf(i%trees), int64(2+i/trees)) })
+	}
+	committing.Wait()
+	if err := cmp.Or(errs...); err != nil {
 		return r, err
 	}
 	r.Rate = float64(len(sent)) / time.Since(began).Seconds()
-	r.Lost = a.await(ctx, sent)
 	r.Busy = processors().since(before)
+	r.Lost = a.await(ctx, sent)
 	var took []time.Duration
 	for _, change := range sent {
 		if at, came := a.after(change.name, change.round); came {
