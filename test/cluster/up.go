@@ -128,7 +128,7 @@ func (c *Cluster) up(ctx context.Context) error {
 		}
 	}
 	c.Say("Knative is up")
-	if err := c.Deploy(ctx); err != nil {
+	if err := c.install(ctx); err != nil {
 		return err
 	}
 	// Not before: kwok gives up when it sees an API group half there.
@@ -204,6 +204,24 @@ func (c *Cluster) simulators(ctx context.Context) error {
 		errs = append(errs, c.Run(name, c.Beside(forever, filepath.Join(c.bin, name), "--kubeconfig", c.Kubeconfig())))
 	}
 	return errors.Join(errs...)
+}
+
+// install deploys for the first time. Where much starts at once, one of Knative's webhooks
+// may fall silent for a moment.
+func (c *Cluster) install(ctx context.Context) error {
+	var err error
+	for range 5 {
+		if err = c.Deploy(ctx); err == nil || !strings.Contains(err.Error(), "failed calling webhook") {
+			return err
+		}
+		c.Say("a webhook of Knative does not answer: once more")
+		select {
+		case <-time.After(5 * time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
 }
 
 // Deploy installs Slipway, or brings it up to date, as `make deploy` does.
