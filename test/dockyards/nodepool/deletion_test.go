@@ -7,6 +7,17 @@ import (
 	"github.com/slipway-dev/slipway/shared/kind"
 )
 
+// children are what a worker pool has, in the order in which it is taken down.
+var children = []kind.Resource{deployments, configTemplates, dockyards.KubevirtMachineTemplates}
+
+// strangersTemplate makes a template of somebody else, "theirs", under the pool's label.
+func (w *world) strangersTemplate() {
+	w.TB.Helper()
+	w.Create(`{apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: KubevirtMachineTemplate, metadata: {name: theirs,
+		labels: {dockyards.io/node-pool-name: ` + subject + `}},
+		spec: {template: {spec: {virtualMachineTemplate: {spec: {template: {spec: {domain: {devices: {}}}}}}}}}}`)
+}
+
 // held keeps an object from going until let go.
 func (w *world) held(res kind.Resource, name string) {
 	w.TB.Helper()
@@ -33,7 +44,7 @@ func TestAWorkerPoolThatGoesIsTakenDownInOrder(t *testing.T) {
 	w.Must(configTemplates, subject)
 	w.let(deployments, subject)
 	f.Insist(w.Event(deployments, subject))
-	for _, res := range []kind.Resource{deployments, configTemplates, dockyards.KubevirtMachineTemplates} {
+	for _, res := range children {
 		if w.Get(res, subject) != nil {
 			t.Errorf("%s %q is still there", res.Kind, subject)
 		}
@@ -85,7 +96,7 @@ func TestAResyncRemovesWhatALostDeletionLeft(t *testing.T) {
 	}
 	w.let(deployments, subject)
 	f.Resync()
-	for _, res := range []kind.Resource{deployments, configTemplates, dockyards.KubevirtMachineTemplates} {
+	for _, res := range children {
 		if w.Get(res, subject) != nil {
 			t.Errorf("%s of a pool that is gone stays", res.Kind)
 		}
@@ -105,11 +116,7 @@ func TestAResyncRemovesWhatALostDeletionLeft(t *testing.T) {
 // collector takes off the reference to a pool that is gone, and deletes nothing.
 func TestAResyncRemovesWhatTheGarbageCollectorLeft(t *testing.T) {
 	w, f := settled(t, false)
-	// Somebody's own, under the same label.
-	w.Create(`{apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: KubevirtMachineTemplate, metadata: {name: theirs,
-		labels: {dockyards.io/node-pool-name: ` + subject + `}},
-		spec: {template: {spec: {virtualMachineTemplate: {spec: {template: {spec: {domain: {devices: {}}}}}}}}}}`)
-	children := []kind.Resource{deployments, configTemplates, dockyards.KubevirtMachineTemplates}
+	w.strangersTemplate()
 	collected := func() {
 		for _, res := range children {
 			if w.Get(res, subject) != nil {
@@ -141,10 +148,7 @@ func TestAResyncRemovesWhatTheGarbageCollectorLeft(t *testing.T) {
 // nothing, and machines must not run for nobody until two resyncs have come.
 func TestWhatAPoolLeftGoesWithTheEventsOfItsEnd(t *testing.T) {
 	w, f := settled(t, false)
-	w.Create(`{apiVersion: infrastructure.cluster.x-k8s.io/v1alpha1, kind: KubevirtMachineTemplate, metadata: {name: theirs,
-		labels: {dockyards.io/node-pool-name: ` + subject + `}},
-		spec: {template: {spec: {virtualMachineTemplate: {spec: {template: {spec: {domain: {devices: {}}}}}}}}}}`)
-	children := []kind.Resource{deployments, configTemplates, dockyards.KubevirtMachineTemplates}
+	w.strangersTemplate()
 	w.held(deployments, subject)
 	w.Remove(dockyards.NodePools, subject)
 	for _, res := range children {
