@@ -21,6 +21,7 @@ RECORD ?=
 FUNCTION ?=
 BENCHFLAGS ?=
 SEED ?=
+SHARE ?=
 FUZZTIME ?= 30s
 TARGET ?=
 KEEP ?=
@@ -46,7 +47,7 @@ help: ## Explain the targets
 	@echo "                       WORKLOADS=100 (follow so many workload clusters of Cluster API)"
 	@echo "                       FUNCTION=NAME (one alone)   BENCH_OUTPUT=FILE (JSON)   BENCH_LARGE=1 (up to 5,000 objects)"
 	@echo "  make chaos settings: SEED=N (the same again)   DURATION=$(DURATION)   OBJECTS=$(OBJECTS)"
-	@echo "  make perturb settings: SEED=N   FUNCTION=NAME (one alone)"
+	@echo "  make perturb settings: SEED=N   FUNCTION=NAME (one alone)   SHARE=3/24 (one of 24 shares of all runs)"
 	@echo "  make fuzz  settings: FUZZTIME=$(FUZZTIME) (of each target)   TARGET=REGEXP   KEEP=1"
 	@echo "  make deploy settings: REGISTRY=$(if $(REGISTRY),$(REGISTRY),ghcr.io/you) (where images go)   OVERLAY=$(OVERLAY) (a folder of deploy/overlays)"
 	@echo "                       IMAGES=PREFIX TAG=TAG (use images that are there)   NAMESPACE=$(NAMESPACE) (of kn func)"
@@ -167,8 +168,8 @@ clean: ## Remove what was built and left behind by local stacks
 	rm -rf .cache .local build
 
 .PHONY: perturb
-perturb: build-test ## Every function under every fault, at every call
-	go run ./test/kube/withetcd -- go test -count=1 -timeout 12h ./test/perturb -args -exhaustive $(if $(SEED),-seed $(SEED)) $(if $(FUNCTION),-only $(FUNCTION))
+perturb: build-test ## Every function under every fault, at every call (hours; SHARE=1/24 for a part)
+	go run ./test/kube/withetcd -- go test -count=1 -timeout 12h ./test/perturb -args -exhaustive $(if $(SHARE),-share $(SHARE)) $(if $(SEED),-seed $(SEED)) $(if $(FUNCTION),-only $(FUNCTION))
 
 .PHONY: fuzz
 fuzz: ## Fuzz all that reads untrusted input, one target after the other

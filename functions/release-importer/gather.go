@@ -52,7 +52,7 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 }
 
 // pools are all NodePools of the installation, of which only where they are counts.
-var pools = dockyards.NodePools.Without("spec", "status", "metadata.managedFields")
+var pools = dockyards.NodePools.Metadata("metadata.managedFields")
 
 // reading is one gathering under way. The first error ends it.
 type reading struct {

@@ -22,7 +22,7 @@ const page = 50
 // Of the many Clusters only the zones matter, of a namespace's Workloads the names.
 var (
 	zoneHolders = dockyards.Clusters.Without("spec", "metadata.managedFields", "metadata.annotations", "status.conditions")
-	neighbours  = dockyards.Workloads.Without("spec", "status", "metadata.managedFields", "metadata.annotations", "metadata.labels", "metadata.ownerReferences")
+	neighbours  = dockyards.Workloads.Metadata("metadata.managedFields", "metadata.annotations", "metadata.labels", "metadata.ownerReferences")
 )
 
 // gatherer reads all that one decision about a Workload needs.

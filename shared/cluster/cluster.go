@@ -33,7 +33,9 @@ type Client struct {
 	// Name is the cluster's name; empty for the management cluster.
 	Name    string
 	Dynamic dynamic.Interface
-	http    rest.Interface
+	// metadata lists objects without anything but their metadata.
+	metadata dynamic.Interface
+	http     rest.Interface
 	// userAgent is what the client calls itself; server, secrets and idle are
 	// set for remote clusters.
 	userAgent, server string
@@ -86,6 +88,10 @@ func newClient(name string, config *rest.Config, httpClient *http.Client) (*Clie
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to cluster %q: %w", name, err)
 	}
+	bare, err := decode.Metadata(config, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to cluster %q: %w", name, err)
+	}
 	plain := rest.CopyConfig(config)
 	plain.GroupVersion = &schema.GroupVersion{}
 	plain.NegotiatedSerializer = dynamicSerializer
@@ -94,7 +100,7 @@ func newClient(name string, config *rest.Config, httpClient *http.Client) (*Clie
 		return nil, fmt.Errorf("cannot connect to cluster %q: %w", name, err)
 	}
 	return &Client{
-		Name: name, Dynamic: client, http: restClient, userAgent: config.UserAgent,
+		Name: name, Dynamic: client, metadata: bare, http: restClient, userAgent: config.UserAgent,
 		served: map[schema.GroupResource]schema.GroupVersionResource{},
 	}, nil
 }

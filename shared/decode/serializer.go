@@ -14,7 +14,18 @@ import (
 
 // Client is a dynamic client that decodes with this package.
 func Client(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
+	return accepting("application/json", config, client)
+}
+
+// Metadata is the same for lists of which nothing but the metadata is asked for. Their
+// items are PartialObjectMetadata.
+func Metadata(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
+	return accepting("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", config, client)
+}
+
+func accepting(contentType string, config *rest.Config, client *http.Client) (dynamic.Interface, error) {
 	config = dynamic.ConfigFor(config)
+	config.AcceptContentTypes = contentType
 	config.GroupVersion = nil
 	config.APIPath = "/unused" // each request has a path of its own
 	config.NegotiatedSerializer = serializer{config.NegotiatedSerializer}

@@ -32,6 +32,17 @@ type Resource struct {
 	// object is read: they are large, and nobody looks at them. Objects that lack
 	// them must not be written.
 	Dropped []string
+	// Bare tells that of an object nothing but its metadata is looked at: a list asks the
+	// server for no more.
+	Bare bool
+}
+
+// Metadata is the resource of which nothing but the metadata is read, without some of its
+// fields (Dropped). Objects that are read so must not be written.
+func (r Resource) Metadata(without ...string) Resource {
+	r = r.Without(without...)
+	r.Bare = true
+	return r
 }
 
 // Without is the resource with more fields that are let go of (Dropped).

@@ -1,6 +1,7 @@
 package read
 
 import (
+	"maps"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -12,6 +13,11 @@ import (
 func drop(res kind.Resource, obj *unstructured.Unstructured) {
 	for _, path := range res.Dropped {
 		without(obj.Object, strings.Split(path, "."))
+	}
+	if res.Bare {
+		maps.DeleteFunc(obj.Object, func(field string, _ any) bool {
+			return field != "apiVersion" && field != "kind" && field != "metadata"
+		})
 	}
 }
 

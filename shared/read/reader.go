@@ -376,14 +376,7 @@ func (r *Reader) resource(ctx context.Context, need plan.Need) (dynamic.Resource
 	if err != nil {
 		return nil, err
 	}
-	gvr, err := client.Resource(ctx, need.Resource)
-	if err != nil {
-		return nil, err
-	}
-	if namespace := need.Resource.Within(need.Namespace); namespace != "" {
-		return client.Dynamic.Resource(gvr).Namespace(namespace), nil
-	}
-	return client.Dynamic.Resource(gvr), nil
+	return client.Interface(ctx, need.Resource, need.Resource.Within(need.Namespace))
 }
 
 func (r *Reader) fault(err error, verb string, need plan.Need) *fault.Fault {

@@ -195,7 +195,7 @@ func (h *Host) remove(ctx context.Context, clusters *cluster.Set, v *vault.Vault
 // read live before anything is believed of it.
 func (h *Host) owners(ctx context.Context, reader *read.Reader) (owners map[Key]string, served bool, err error) {
 	owners = map[Key]string{}
-	served, err = reader.Each(ctx, cluster.Management, h.spec.Reconciles, "", func(obj *unstructured.Unstructured) {
+	served, err = reader.Each(ctx, cluster.Management, h.spec.Reconciles.Metadata(), "", func(obj *unstructured.Unstructured) {
 		owners[Key{Namespace: obj.GetNamespace(), Name: obj.GetName()}] = string(obj.GetUID())
 	})
 	return owners, served, err

@@ -124,13 +124,13 @@ func (h *Host) page(ctx context.Context, r event.Resync) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	gvr, err := client.Resource(ctx, h.spec.Reconciles)
+	objects, err := client.Interface(ctx, h.spec.Reconciles.Metadata(), "")
 	if err != nil {
 		return page{}, err
 	}
 	token := r.Continue
 	for {
-		list, err := client.Dynamic.Resource(gvr).List(ctx, metav1.ListOptions{Limit: pageLimit, Continue: token})
+		list, err := objects.List(ctx, metav1.ListOptions{Limit: pageLimit, Continue: token})
 		if (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) && token != "" {
 			token = ""
 			continue

@@ -193,6 +193,20 @@ func (a *arrivals) await(ctx context.Context, sent []sending) int {
 	}
 }
 
+// rest waits until nothing has come for a while: what the setup set off shall not delay what
+// is measured.
+func (a *arrivals) rest(ctx context.Context) {
+	for {
+		select {
+		case <-a.came:
+		case <-ctx.Done():
+			return
+		case <-time.After(3 * time.Second):
+			return
+		}
+	}
+}
+
 // sending is a commit that was made.
 type sending struct {
 	name  string
@@ -274,6 +288,7 @@ func changed(ctx context.Context, s *stack.Stack, rate int) (atRate, error) {
 	if a.await(ctx, first) > 0 {
 		return r, errors.New("not every Worktree got its source")
 	}
+	a.rest(ctx)
 	sent := make([]sending, rate*int(changing.Seconds()))
 	tick := time.NewTicker(time.Second / time.Duration(rate))
 	defer tick.Stop()

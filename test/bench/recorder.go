@@ -23,8 +23,8 @@ import (
 
 // request is one recorded request of the function.
 type request struct {
-	method, url, contentType string
-	body                     []byte
+	method, url, contentType, accept string
+	body                             []byte
 	// remote tells that it went to a cluster that a kubeconfig leads to.
 	remote bool
 }
@@ -66,7 +66,7 @@ func (o *over) RoundTrip(req *http.Request) (*http.Response, error) {
 	address := *req.URL
 	address.Scheme, address.Host = o.host.Scheme, o.host.Host
 	o.mu.Lock()
-	o.requests = append(o.requests, request{req.Method, address.String(), req.Header.Get("Content-Type"), body, o.remote})
+	o.requests = append(o.requests, request{req.Method, address.String(), req.Header.Get("Content-Type"), req.Header.Get("Accept"), body, o.remote})
 	o.mu.Unlock()
 	return o.next.RoundTrip(req)
 }
@@ -183,7 +183,7 @@ func replay(ctx context.Context, config *rest.Config, near *http.Client, request
 			return err
 		}
 		req.Header.Set("Content-Type", r.contentType)
-		req.Header.Set("Accept", "application/json")
+		req.Header.Set("Accept", r.accept)
 		resp, err := client.Do(req)
 		if err != nil {
 			return err

@@ -33,15 +33,21 @@ type measured struct {
 	weighed
 }
 
-// grows are the functions that are measured with more and more objects.
-var grows = []string{"machine-vm", "nodepool-provisioner"}
+// large are the functions that BENCH_LARGE measures with 5,000 objects too.
+var large = []string{"machine-vm", "nodepool-provisioner"}
 
-// sizes are how many objects those get.
-func sizes() []int {
-	if os.Getenv("BENCH_LARGE") != "" {
-		return []int{100, 1000, 5000}
+// sizes are how many objects a function's growth is measured with; none where there can
+// be but one, or a few.
+func sizes(function string) ([]int, error) {
+	s, err := subjects.Read(function)
+	if err != nil || s.Single || s.Most > 0 {
+		return nil, err
 	}
-	return []int{100, 1000}
+	of := []int{100, 1000}
+	if os.Getenv("BENCH_LARGE") != "" && slices.Contains(large, function) {
+		of = append(of, 5000)
+	}
+	return of, nil
 }
 
 // runAll measures functions, and then parts of the whole.
@@ -96,28 +102,19 @@ func at(ctx context.Context, root string, do func(*place) error) error {
 
 // measure measures functions; one that cannot be measured does not keep the others from it.
 func (r *report) measure(ctx context.Context, root string, names []string, count int) error {
-	return at(ctx, root, func(p *place) error {
-		var failed []error
-		for _, name := range last(names, "cluster-check") {
-			progress("%s", name)
-			m, err := p.measure(ctx, name, count)
-			if err != nil {
-				failed = append(failed, fmt.Errorf("cannot measure %s: %w", name, err))
-				continue
-			}
-			r.Functions[name] = m
+	var failed []error
+	for _, name := range names {
+		progress("%s", name)
+		// Each with an API server of its own: what others left there makes lists longer.
+		if err := at(ctx, root, func(p *place) (err error) {
+			r.Functions[name], err = p.measure(ctx, name, count)
+			return err
+		}); err != nil {
+			delete(r.Functions, name)
+			failed = append(failed, fmt.Errorf("cannot measure %s: %w", name, err))
 		}
-		return errors.Join(failed...)
-	})
-}
-
-// last puts one name at the end: where KubevirtConfigs are, Machines look at all clusters.
-func last(names []string, name string) []string {
-	others := slices.DeleteFunc(slices.Clone(names), func(other string) bool { return other == name })
-	if len(others) == len(names) {
-		return names
 	}
-	return append(others, name)
+	return errors.Join(failed...)
 }
 
 func (p *place) measure(ctx context.Context, name string, count int) (*measured, error) {
@@ -134,10 +131,14 @@ func (p *place) measure(ctx context.Context, name string, count int) (*measured,
 }
 
 func (r *report) grow(ctx context.Context, root string) error {
-	for _, name := range grows {
-		for _, count := range sizes() {
+	for _, name := range subjects.Functions() {
+		counts, err := sizes(name)
+		if err != nil {
+			return err
+		}
+		for _, count := range counts {
 			progress("%s with %d objects", name, count)
-			// Each with an API server of its own: what is there costs too.
+			// What is there costs too, so these have an API server of their own as well.
 			if err := at(ctx, root, func(p *place) error {
 				x, err := p.subject(ctx, name)
 				if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ const (
 	// turn is how many one side does before the other has its turn: what else the
 	// machine does meets both.
 	turn = 20
+	// enough is how long our side shall have taken, where its objects are made quickly; most is
+	// how many times as many objects that may take.
+	enough, most = 8 * time.Second, 6
 	// pattern is the name that the recorded requests carry.
 	pattern = "bench-0000"
 	// maxRounds is how many events an object may take until nothing is left to do.
@@ -37,24 +41,53 @@ type compared struct {
 	FixpointReads     int     `json:"fixpointReads"`
 	FixpointWrites    int     `json:"fixpointWrites"`
 	PerSecond         float64 `json:"objectsPerSecond"`
-	ThroughputRatio   float64 `json:"throughputRatio"`
-	WritesOnlyRatio   float64 `json:"throughputRatioToWritesAlone"`
+	// The ratios are medians of the turns: what else the machine does meets few of them.
+	ThroughputRatio float64 `json:"throughputRatio"`
+	WritesOnlyRatio float64 `json:"throughputRatioToWritesAlone"`
+	// Turns are all ratios, one of each turn, the smallest first.
+	Turns []float64 `json:"throughputRatioOfEachTurn"`
 }
 
 // side is one of those that are compared.
 type side struct {
 	prefix string
 	do     func(ctx context.Context, name string, names *strings.Replacer) error
-	took   time.Duration
+	// took is how long each turn was.
+	took []time.Duration
+}
+
+// total is how long all turns were.
+func (s *side) total() time.Duration {
+	var sum time.Duration
+	for _, took := range s.took {
+		sum += took
+	}
+	return sum
+}
+
+// over is how much longer each turn of a side was than that of another, the smallest first.
+func (s *side) over(other *side) []float64 {
+	ratios := make([]float64, len(s.took))
+	for i := range ratios {
+		ratios[i] = s.took[i].Seconds() / other.took[i].Seconds()
+	}
+	slices.Sort(ratios)
+	return ratios
+}
+
+func median(sorted []float64) float64 {
+	n := len(sorted)
+	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // compare lets the handler, driven directly, and a raw client do the same for as many
 // objects, in turns.
 func (x *subject) compare(ctx context.Context, count int) (compared, error) {
+	limit := most * count
 	if x.Most > 0 {
-		count = min(count, x.Most)
+		count, limit = min(count, x.Most), x.Most
 	}
-	r := compared{Objects: count}
+	var r compared
 	all, rounds, err := x.record(ctx, &r)
 	if err != nil {
 		return r, err
@@ -79,19 +112,21 @@ func (x *subject) compare(ctx context.Context, count int) (compared, error) {
 			return replay(ctx, x.place.kube.Config, raw, all.writes(), names)
 		}},
 	}
-	for from := 0; from < count; from += turn {
-		for n := range sides {
-			s := sides[(n+from/turn)%len(sides)]
-			if err := x.turn(ctx, s, from, min(turn, count-from)); err != nil {
+	ours, same, alone := sides[0], sides[1], sides[2]
+	for r.Objects < count || (r.Objects < limit && ours.total() < enough) {
+		n := min(turn, limit-r.Objects)
+		for i := range sides {
+			if err := x.turn(ctx, sides[(i+r.Objects/turn)%len(sides)], r.Objects, n); err != nil {
 				return r, err
 			}
 		}
+		r.Objects += n
 	}
-	ours := sides[0].took.Seconds()
-	r.PerSecond = float64(count) / ours
-	r.ThroughputRatio = sides[1].took.Seconds() / ours
+	r.PerSecond = float64(r.Objects) / ours.total().Seconds()
+	r.Turns = same.over(ours)
+	r.ThroughputRatio = median(r.Turns)
 	if r.WritesPerObject > 0 {
-		r.WritesOnlyRatio = sides[2].took.Seconds() / ours
+		r.WritesOnlyRatio = median(alone.over(ours))
 	}
 	return r, nil
 }
@@ -163,7 +198,7 @@ func (x *subject) turn(ctx context.Context, s *side, from, count int) error {
 	err := profiled(x.Function+"."+s.prefix, func() error {
 		return each(count, atOnce, func(i int) error { return s.do(ctx, names[i], replacers[i]) })
 	})
-	s.took += time.Since(started)
+	s.took = append(s.took, time.Since(started))
 	return err
 }
 

@@ -20,5 +20,5 @@
 //     of the calm story before the resync.
 //
 // By default a sample of all calls is taken, chosen by -seed; -exhaustive takes all
-// (make perturb).
+// (make perturb): some 35,000 runs, several hours. -share takes a part of them.
 package perturb

@@ -33,12 +33,16 @@ func each(t *testing.T, family func(s *scenario, calm *calmRun) []perturbation) 
 	}
 	suite.Each(t, chosen(), func(s *scenario) string { return "Calm_" + s.fn }, func(t *testing.T, s *scenario) { s.learn(t) })
 	var trials []trial
+	all := 0
 	for _, s := range chosen() {
 		if s.calm.failed {
 			continue
 		}
 		for _, p := range family(s, &s.calm) {
-			trials = append(trials, trial{s, p})
+			if part.takes(all) {
+				trials = append(trials, trial{s, p})
+			}
+			all++
 		}
 	}
 	suite.Each(t, trials, func(x trial) string { return x.s.fn + "_" + x.p.name }, func(t *testing.T, x trial) {
