@@ -32,7 +32,7 @@ func FuzzTemplate(f *testing.F) {
 		r.Limits.CPU, r.Limits.Wall, r.Limits.Memory = time.Second, 3*time.Second, 256<<20
 		started := time.Now()
 		result, err := p.Render(t.Context(), r)
-		if took := time.Since(started); took > r.Limits.Wall+5*time.Second {
+		if took := time.Since(started); took > 20*r.Limits.Wall {
 			t.Errorf("it took %s", took)
 		}
 		if err != nil {
