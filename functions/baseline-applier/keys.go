@@ -68,7 +68,7 @@ func (m mapper) ofObject(res kind.Resource) func(context.Context, *read.Reader, 
 		if err != nil {
 			return nil, err
 		}
-		if record := state.Assets[asset.Name]; record.Left(live) || record.Settling(live, e.Received) {
+		if record := state.Assets[asset.Name]; record.Left(live) || record.Settling(live, e.Sent, e.Received) {
 			return nil, nil
 		}
 		return m.of(decide.PartAsset(asset.Name)), nil

@@ -43,10 +43,22 @@ type Event struct {
 	APIVersion, Kind, Namespace, Name string
 	// Deleted tells that the object was seen to go.
 	Deleted bool
-	// Received is when the function took the event; in a replay, when it took it then.
-	Received time.Time
+	// Sent is when the source sent the event for the first time: a broker that tries again
+	// does not change it. Received is when the function took it; in a replay, when it took
+	// it then.
+	Sent, Received time.Time
 	// Resync is set for a resync.
 	Resync *Resync
+}
+
+// At gives the event the time at which it was taken. A source that does not say when it
+// sent it is taken to have sent it then.
+func (e Event) At(received time.Time) Event {
+	e.Received = received
+	if e.Sent.IsZero() {
+		e.Sent = received
+	}
+	return e
 }
 
 // Resync is one page of a resync.
@@ -64,7 +76,7 @@ type Resync struct {
 // Decode reads a CloudEvent. The error says what is missing; such an event
 // can never be handled.
 func Decode(ce cloudevents.Event) (Event, error) {
-	e := Event{ID: ce.ID(), Type: ce.Type(), Source: ce.Source(), Cluster: text(ce, ExtCluster)}
+	e := Event{ID: ce.ID(), Type: ce.Type(), Source: ce.Source(), Cluster: text(ce, ExtCluster), Sent: ce.Time()}
 	switch {
 	case ce.Type() == TypePing || ce.Type() == TypeResync:
 		resync := Resync{}

@@ -62,7 +62,7 @@ func TestDecode(t *testing.T) {
 			reason: "the event for the next page comes back as it was sent",
 			event:  Next(Resync{Function: "machine-vm", After: "team-a/web", Continue: "token", Page: 3}, "1", time.Unix(0, 0)),
 			want: Event{
-				ID: "1", Type: TypeResync, Source: "/slipway/functions/machine-vm",
+				ID: "1", Type: TypeResync, Source: "/slipway/functions/machine-vm", Sent: time.Unix(0, 0),
 				Resync: &Resync{Function: "machine-vm", After: "team-a/web", Continue: "token", Page: 3},
 			},
 		},
@@ -94,6 +94,16 @@ func TestDecode(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestAnEventWithoutATimeWasSentWhenItWasTaken(t *testing.T) {
+	sent, taken := time.Unix(1, 0), time.Unix(9, 0)
+	if got := (Event{}).At(taken); !got.Sent.Equal(taken) || !got.Received.Equal(taken) {
+		t.Errorf("it was sent at %s and taken at %s", got.Sent, got.Received)
+	}
+	if got := (Event{Sent: sent}).At(taken); !got.Sent.Equal(sent) || !got.Received.Equal(taken) {
+		t.Errorf("one that says when it was sent: %s, taken at %s", got.Sent, got.Received)
 	}
 }
 

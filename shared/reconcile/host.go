@@ -292,7 +292,7 @@ func (h *Host) handle(ctx context.Context, ce cloudevents.Event, log *slog.Logge
 	if e.Resync != nil {
 		return h.resync(ctx, *e.Resync, log)
 	}
-	e.Received = h.now()
+	e = e.At(h.now())
 	keys, err := h.keys(ctx, e)
 	if errors.Is(err, errInvalid) {
 		log.Warn("event refused", "error", err.Error())

@@ -75,7 +75,7 @@ func (h *Host) remap(ctx context.Context, ce cloudevents.Event, recording *recor
 	if err != nil || e.Resync != nil {
 		return nil, err != nil
 	}
-	e.Received = recording.Header.Time
+	e = e.At(recording.Header.Time)
 	p := &player{recording: recording, reads: map[string][]record.Read{}}
 	p.load(recording.Mapping)
 	keys, told, err = h.concerned(ctx, e, func(ask mapping) ([]Key, error) { return ask(read.Play(p, vault.Played())) })
@@ -164,7 +164,7 @@ func (h *Host) Concerned(ctx context.Context, e event.Event, overlay read.Overla
 	if err := h.problem(); err != nil {
 		return nil, fmt.Errorf("cannot run function %s: %w", h.spec.Name, err)
 	}
-	e.Received = h.now()
+	e = e.At(h.now())
 	keys, _, err := h.concerned(ctx, e, func(ask mapping) ([]Key, error) {
 		reader := read.New(h.clusters.View(), vault.New())
 		reader.Over(overlay)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	cloudevents "github.com/cloudevents/sdk-go/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -280,6 +281,7 @@ func Changed(what, apiVersion, kindName, ns, name string) cloudevents.Event {
 	ce := cloudevents.NewEvent()
 	ce.SetID("test")
 	ce.SetSource("https://test")
+	ce.SetTime(time.Now())
 	ce.SetType("dev.knative.apiserver.ref." + what)
 	ce.SetExtension("apiversion", apiVersion)
 	ce.SetExtension("kind", kindName)

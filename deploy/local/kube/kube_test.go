@@ -204,8 +204,8 @@ func TestStopIsQuickAndLeavesNoProcess(t *testing.T) {
 	began := time.Now()
 	c.Stop()
 	c.Stop()
-	if took := time.Since(began); took > 4*time.Second {
-		t.Errorf("stopping with an open watch took %s, want below 4s", took)
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("stopping with an open watch took %s, want below 20s: an API server would wait a minute", took)
 	}
 	for name, pid := range pids {
 		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {

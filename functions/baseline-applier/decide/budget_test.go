@@ -154,16 +154,17 @@ func TestOnlyOnesOwnFreshWriteIsLeftToTheCallThatMadeIt(t *testing.T) {
 	done.Writes = []Write{{At: now.Add(-time.Second), Base: "u/1", Done: true}}
 	tried.Writes = []Write{{At: now.Add(-time.Second), Base: "u/2"}}
 	for name, tc := range map[string]struct {
-		record Record
-		live   *unstructured.Unstructured
-		at     time.Time
-		want   bool
+		record         Record
+		live           *unstructured.Unstructured
+		sent, received time.Time
+		want           bool
 	}{
-		"Fresh": {pending, live("09", "08"), now, true}, "SomebodySince": {pending, live("08", "09"), now, false}, "SameSecond": {pending, live("09", "09"), now, false},
-		"LongAgo": {pending, live("09", "08"), now.Add(time.Minute), false}, "SeenAlready": {done, live("09", "08"), now, false},
-		"NotMadeYet": {tried, live("09", "08"), now, false}, "Gone": {pending, nil, now, false},
+		"Fresh": {pending, live("09", "08"), now, now, true}, "SomebodySince": {pending, live("08", "09"), now, now, false}, "SameSecond": {pending, live("09", "09"), now, now, false},
+		"LongAgo": {pending, live("09", "08"), now, now.Add(time.Minute), false}, "SeenAlready": {done, live("09", "08"), now, now, false},
+		"NotMadeYet": {tried, live("09", "08"), now, now, false}, "Gone": {pending, nil, now, now, false},
+		"SentAgain": {pending, live("09", "08"), now.Add(-2 * time.Second), now, false},
 	} {
-		if got := tc.record.Settling(tc.live, tc.at); got != tc.want {
+		if got := tc.record.Settling(tc.live, tc.sent, tc.received); got != tc.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-dev/slipway/shared/clip"
 	"github.com/slipway-dev/slipway/shared/fault"
+	"github.com/slipway-dev/slipway/shared/kind"
 	"github.com/slipway-dev/slipway/shared/plan"
 )
 
@@ -63,6 +64,7 @@ func Tell(in Input, view View, outcomes plan.Outcomes) plan.Conclusion {
 	for _, g := range view.Graves {
 		t.grave(g)
 	}
+	t.record()
 	t.platform()
 	t.metrics()
 	return t.conclusion()
@@ -77,6 +79,8 @@ type telling struct {
 	observed []plan.Observation
 	done     plan.Class
 	failed   []string
+	// unrecorded is why the record could not be written; empty if it was.
+	unrecorded string
 }
 
 func (t *telling) event(f *Finding, warning bool, reason, message string) {
@@ -126,6 +130,20 @@ func (t *telling) fault(name string, f *fault.Fault) {
 		return
 	}
 	t.failed = append(t.failed, name+": "+f.Error())
+}
+
+// record sees whether what was found out is written down: who waits for the record to say
+// so must not wait for the next resync.
+func (t *telling) record() {
+	namespace, name := Memory(t.in.Settings)
+	wrote, tried := t.outcomes.Of(Management, kind.ConfigMaps, namespace, name)
+	if !tried || wrote.Fault == nil {
+		return
+	}
+	t.unrecorded = "the record cannot be written: " + wrote.Fault.Error()
+	if wrote.Fault.Class == fault.Unavailable {
+		t.done = plan.Retry
+	}
 }
 
 // writes tells of a write that was seen to be made.
@@ -317,6 +335,10 @@ func (t *telling) conclusion() plan.Conclusion {
 		c.Reason = "Failed"
 		c.Message = fmt.Sprintf("%d of %d assets failed: %s", len(t.failed), len(t.view.Findings), strings.Join(t.failed, "; "))
 		c.Log = append(c.Log, c.Message)
+	}
+	if t.unrecorded != "" {
+		c.Reason, c.Message = "Failed", t.unrecorded+"; "+c.Message
+		c.Log = append(c.Log, t.unrecorded)
 	}
 	return c
 }

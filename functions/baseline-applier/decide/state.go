@@ -321,12 +321,16 @@ func (r Record) Left(live *unstructured.Unstructured) bool {
 // settling is how long a call may take from a write to the next look.
 const settling = 5 * time.Second
 
-// Settling reports whether an object was just written by a call that will look at it
-// again, and by nobody since. A change that leaves no trace among the managers, within
-// that time, is seen by the resync.
-func (r Record) Settling(live *unstructured.Unstructured, now time.Time) bool {
+// Settling reports whether an event, sent and received at these times, tells of nothing
+// but a write of a call that will look at the object again. A change that leaves no trace
+// among the managers, within that time, is seen by the resync. An event that was sent
+// before the write is no word of it: the call that it was for may have failed after it.
+func (r Record) Settling(live *unstructured.Unstructured, sent, received time.Time) bool {
 	n := len(r.Writes)
-	if live == nil || n == 0 || r.Writes[n-1].Done || r.Writes[n-1].Base == baseOf(live) || now.Sub(r.Writes[n-1].At).Abs() > settling {
+	if live == nil || n == 0 || r.Writes[n-1].Done || r.Writes[n-1].Base == baseOf(live) {
+		return false
+	}
+	if at := r.Writes[n-1].At; sent.Before(at) || received.Sub(at).Abs() > settling {
 		return false
 	}
 	var own, others time.Time
