@@ -3,7 +3,7 @@ package clusteranchor
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -47,6 +47,8 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 func (x *reading) needs() []plan.Need {
 	ns, name, s := x.root.GetNamespace(), x.root.GetName(), x.in.Settings
 	needs := []plan.Need{
+		x.claimants(),
+		{Resource: dockyards.CAPIClusters, Namespace: ns, Name: name},
 		{Resource: dockyards.Workloads, Namespace: ns, Name: decide.WorkloadName(name)},
 		{Resource: dockyards.TLSRoutes, Namespace: ns, Name: name},
 		{Resource: dockyards.KubevirtClusters, Namespace: ns, Name: name},
@@ -79,30 +81,32 @@ func (x *reading) written(ctx context.Context) {
 	}
 }
 
-// clusters reads the Cluster API Clusters that concern the Cluster, and keeps nothing
-// of the others in its namespace.
+// clusters reads the Cluster API Clusters that concern the Cluster: the one of its name,
+// and those of its namespace that say they are its. Of the others there may be many.
 func (x *reading) clusters(ctx context.Context) []unstructured.Unstructured {
-	need := plan.Need{Resource: dockyards.CAPIClusters, Namespace: x.root.GetNamespace()}
-	found, complete, err := x.r.Scan(ctx, need, neighbours, func(obj *unstructured.Unstructured) *unstructured.Unstructured {
-		if !decide.Concerns(x.root, obj) {
-			return nil
+	names := []string{x.root.GetName()}
+	for _, claimant := range x.answer(ctx, &x.in.Faults.Infrastructure, x.claimants()).Items {
+		names = append(names, claimant.GetName())
+	}
+	slices.Sort(names)
+	var found []unstructured.Unstructured
+	for _, name := range slices.Compact(names) {
+		obj := x.get(ctx, &x.in.Faults.Infrastructure, dockyards.CAPIClusters, x.root.GetNamespace(), name)
+		if obj != nil && decide.Concerns(x.root, obj) {
+			found = append(found, *obj)
 		}
-		return obj
-	})
-	var known *fault.Fault
-	switch {
-	case errors.As(err, &known):
-		x.in.Faults.Infrastructure = known
-	case err != nil:
-		x.err = err
-	case !complete:
-		x.err = fmt.Errorf("cannot look at all Cluster API Clusters in namespace %q: there are more than %d", need.Namespace, neighbours.Objects)
 	}
 	return found
 }
 
-// neighbours bound the search for Cluster API Clusters in a namespace.
-var neighbours = read.Bounds{Page: 100, Objects: 10_000}
+// claimants is the need for the Cluster API Clusters that say whose they are.
+func (x *reading) claimants() plan.Need {
+	return plan.Need{Resource: claimants, Namespace: x.root.GetNamespace(), Only: func(obj *unstructured.Unstructured) bool {
+		return decide.Concerns(x.root, obj)
+	}}
+}
+
+var claimants = dockyards.CAPIClusters.Metadata("metadata.managedFields", "metadata.annotations", "metadata.labels")
 
 // infrastructure reads what lies behind one Cluster API Cluster.
 func (x *reading) infrastructure(ctx context.Context, obj *unstructured.Unstructured) {

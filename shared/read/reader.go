@@ -306,7 +306,7 @@ func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
 func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
 	var items []unstructured.Unstructured
 	size := int64(pageSize)
-	if need.Only != nil {
+	if need.Only != nil && !need.Resource.Bare {
 		size = visitSize
 	}
 	_, err := r.pages(ctx, need, size, func(page []unstructured.Unstructured, first bool) {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -157,6 +158,39 @@ func untested(body []byte) ([]byte, error) {
 	}))
 }
 
+// furtherPage tells of the second page of a list, or a later one. The raw client asks for as
+// many as there are when it asks.
+func furtherPage(r request) bool {
+	address, err := url.Parse(r.url)
+	return err == nil && address.Query().Has("continue")
+}
+
+// token is where a list goes on. A list's own metadata stand at the beginning of an answer,
+// or, of custom resources, at the end.
+var token = regexp.MustCompile(`^\{[^\[]*"metadata":\{[^\[{}]*"continue":"([^"]+)"|\],"kind":"\w+List","metadata":\{[^\[{}]*"continue":"([^"]+)"[^\[{}]*\}\}\s*$`)
+
+// next is the address of the page behind an answer; empty at the end, and for what is no
+// list.
+func next(address string, answer []byte) (string, error) {
+	const enough = 2048
+	ends := answer
+	if len(ends) > 2*enough {
+		ends = slices.Concat(answer[:enough], answer[len(answer)-enough:])
+	}
+	found := token.FindSubmatch(ends)
+	if found == nil {
+		return "", nil
+	}
+	following, err := url.Parse(address)
+	if err != nil {
+		return "", err
+	}
+	query := following.Query()
+	query.Set("continue", string(found[1])+string(found[2]))
+	following.RawQuery = query.Encode()
+	return following.String(), nil
+}
+
 // replay makes recorded requests for another object. That a Kubernetes Event of that
 // name is there already is as good.
 //
@@ -178,25 +212,40 @@ func replay(ctx context.Context, config *rest.Config, near *http.Client, request
 		if r.remote {
 			client = far
 		}
-		req, err := http.NewRequestWithContext(ctx, r.method, names.Replace(r.url), strings.NewReader(names.Replace(string(r.body))))
-		if err != nil {
-			return err
-		}
-		req.Header.Set("Content-Type", r.contentType)
-		req.Header.Set("Accept", r.accept)
-		resp, err := client.Do(req)
-		if err != nil {
-			return err
-		}
-		answer, err := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if err != nil {
-			return err
-		}
-		event := resp.StatusCode == http.StatusConflict && strings.HasSuffix(req.URL.Path, "/events")
-		if r.isWrite() && resp.StatusCode/100 != 2 && !event {
-			return fmt.Errorf("the raw client's %s %s was answered %s: %.200s", r.method, req.URL.Path, resp.Status, answer)
+		body := names.Replace(string(r.body))
+		for address := names.Replace(r.url); address != ""; {
+			answer, err := send(ctx, client, r, address, body)
+			if err != nil {
+				return err
+			}
+			if address, err = next(address, answer); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// send makes one request.
+func send(ctx context.Context, client *http.Client, r request, address, body string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, address, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", r.contentType)
+	req.Header.Set("Accept", r.accept)
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	event := resp.StatusCode == http.StatusConflict && strings.HasSuffix(req.URL.Path, "/events")
+	if r.isWrite() && resp.StatusCode/100 != 2 && !event {
+		return nil, fmt.Errorf("the raw client's %s %s was answered %s: %.200s", r.method, req.URL.Path, resp.Status, answer)
+	}
+	return answer, nil
 }

@@ -160,6 +160,7 @@ func (x *subject) record(ctx context.Context, r *compared) (all recording, round
 	if x.Single {
 		all, rounds = last, 1
 	}
+	all.requests = slices.DeleteFunc(all.requests, furtherPage)
 	for i := range all.requests {
 		if all.requests[i].body, err = unversioned(all.requests[i].body); err != nil {
 			return all, rounds, err
