@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,15 +60,16 @@ func runAll(ctx context.Context, function, parts string, count int) error {
 	r := &report{Taken: time.Now().UTC().Truncate(time.Second), Processors: runtime.NumCPU(), Functions: map[string]*measured{}}
 	names := subjects.Functions()
 	if function != "" {
-		names, parts = []string{function}, "functions"
+		names, parts = []string{function}, cmp.Or(parts, "functions")
 	}
+	parts = cmp.Or(parts, "functions,growth,latency")
 	has := func(part string) bool { return slices.Contains(strings.Split(parts, ","), part) }
 	var failed []error
 	if has("functions") {
 		failed = append(failed, r.measure(ctx, root, names, count))
 	}
 	if has("growth") {
-		failed = append(failed, r.grow(ctx, root))
+		failed = append(failed, r.grow(ctx, root, names))
 	}
 	if has("latency") {
 		progress("latency through source and broker")
@@ -130,8 +132,8 @@ func (p *place) measure(ctx context.Context, name string, count int) (*measured,
 	return m, err
 }
 
-func (r *report) grow(ctx context.Context, root string) error {
-	for _, name := range subjects.Functions() {
+func (r *report) grow(ctx context.Context, root string, names []string) error {
+	for _, name := range names {
 		counts, err := sizes(name)
 		if err != nil {
 			return err
