@@ -6,7 +6,7 @@
 // of it, through the real source and broker. Figures of one run on a shared machine are
 // only worth something as ratios.
 //
-//	make bench                         all that, as a table; about half an hour
+//	make bench                         all that, as a table; half an hour or more
 //	make bench FUNCTION=machine-vm     one function alone, without the rest
 //	BENCH_OUTPUT=FILE make bench       write JSON as well
 //	BENCH_LARGE=1 make bench           grow to 5,000 Machines and NodePools
