@@ -46,9 +46,17 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 	}
 	r.Ahead(ctx, x.needs()...)
 	x.written(ctx)
+	if decide.Routed(x.in) {
+		r.Ahead(ctx, x.zoneHolders())
+	}
 	x.surroundings(ctx)
 	if x.err == nil && decide.Connects(x.in) {
 		x.remote(ctx)
+	}
+	// All Clusters there are: asked for only where a hostname is at stake, which it is for
+	// few Workloads of a Cluster.
+	if x.err == nil && decide.Routed(x.in) {
+		x.in.Clusters = x.list(ctx, x.zoneHolders())
 	}
 	return x.in, x.err
 }
@@ -57,7 +65,7 @@ func (g gatherer) gather(ctx context.Context, r *read.Reader, root *unstructured
 func (x *reading) needs() []plan.Need {
 	ns, s := x.in.Workload.GetNamespace(), x.in.Settings
 	needs := []plan.Need{
-		x.beside(dockyards.Services), x.beside(dockyards.HTTPRoutes), x.beside(dockyards.TLSRoutes), x.neighbours(), x.zoneHolders(),
+		x.beside(dockyards.Services), x.beside(dockyards.HTTPRoutes), x.beside(dockyards.TLSRoutes), x.neighbours(), x.clusters(),
 		{Resource: dockyards.CAPIClusters, Namespace: ns, Name: decide.ClusterOf(x.in.Workload)},
 		{Resource: kind.ConfigMaps, Namespace: s.ConfigMapNamespace, Name: s.ConfigMapName},
 	}
@@ -79,6 +87,12 @@ func (x *reading) neighbours() plan.Need {
 	return plan.Need{Resource: neighbours, Namespace: x.in.Workload.GetNamespace(), Only: func(other *unstructured.Unstructured) bool {
 		return len(other.GetName()) > len(x.in.Workload.GetName())
 	}}
+}
+
+// clusters is the need for the Clusters beside the Workload: its own, and those whose names
+// are theirs.
+func (x *reading) clusters() plan.Need {
+	return plan.Need{Resource: zoneHolders, Namespace: x.in.Workload.GetNamespace()}
 }
 
 // zoneHolders is the need for the Clusters that have a zone, and those beside the
@@ -109,7 +123,7 @@ func (x *reading) surroundings(ctx context.Context) {
 		x.in.Gateway = x.get(ctx, dockyards.Gateways, s.GatewayNamespace, s.GatewayName)
 	}
 	x.in.Config = dockyards.ReadConfig(x.get(ctx, kind.ConfigMaps, s.ConfigMapNamespace, s.ConfigMapName))
-	x.in.Clusters = x.list(ctx, x.zoneHolders())
+	x.in.Clusters = x.list(ctx, x.clusters())
 }
 
 // remote asks the workload cluster.

@@ -66,17 +66,57 @@ func filler(name string) string {
 	return strings.Join(fields, ",")
 }
 
-// TestReconcilesAtOnceDoNotEachHoldTheNamespace: up to fifty Workloads of an event are
-// reconciled side by side. What each keeps is its own, not what the namespace has: else a namespace
-// with many Clusters takes all the memory there is.
-func TestReconcilesAtOnceDoNotEachHoldTheNamespace(t *testing.T) {
+// gathered is what one Workload's reconcile reads from a crowded namespace.
+func gathered(t *testing.T, client *cluster.Client, name string) (decide.Input, *read.Reader) {
+	t.Helper()
+	workload := &unstructured.Unstructured{Object: map[string]any{"apiVersion": dockyards.Workloads.APIVersion(), "kind": "Workload"}}
+	workload.SetNamespace("acme")
+	workload.SetName(name)
+	workload.SetLabels(map[string]string{"dockyards.io/cluster-name": "shop"})
+	r := read.New(cluster.NewSet(client), vault.New())
+	in, err := gatherer{settings: DefaultSettings()}.gather(t.Context(), r, workload)
+	if err != nil || len(in.Faults) > 0 {
+		t.Errorf("cannot gather %s: %v %v", name, err, in.Faults)
+	}
+	return in, r
+}
+
+// crowdedClient is the connection to an API server with such a namespace.
+func crowdedClient(t *testing.T) *cluster.Client {
+	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(crowded))
-	defer server.Close()
+	t.Cleanup(server.Close)
 	client, err := cluster.New(cluster.Management, "test", &rest.Config{Host: server.URL, QPS: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := DefaultSettings()
+	return client
+}
+
+// TestAllClustersAreOnlyReadWhereAHostnameIsAtStake: most Workloads of a platform want no
+// hostname. To look through the Clusters of all customers for each of them would cost the more,
+// the more customers there are.
+func TestAllClustersAreOnlyReadWhereAHostnameIsAtStake(t *testing.T) {
+	client := crowdedClient(t)
+	for name, wanted := range map[string]int{"shop-000": 1, "batch": 0} {
+		_, r := gathered(t, client, name)
+		looks := 0
+		for _, record := range r.Records() {
+			if record.Need.Resource.Group == dockyards.Clusters.Group && record.Need.Resource.Kind == "Cluster" && record.Need.Namespace == "" {
+				looks++
+			}
+		}
+		if looks != wanted {
+			t.Errorf("Workload %s looked through all Clusters %d times, not %d", name, looks, wanted)
+		}
+	}
+}
+
+// TestReconcilesAtOnceDoNotEachHoldTheNamespace: up to fifty Workloads of an event are
+// reconciled side by side. What each keeps is its own, not what the namespace has: else a namespace
+// with many Clusters takes all the memory there is.
+func TestReconcilesAtOnceDoNotEachHoldTheNamespace(t *testing.T) {
+	client := crowdedClient(t)
 	var held []decide.Input
 	var readers []*read.Reader
 	live := func() uint64 {
@@ -87,14 +127,9 @@ func TestReconcilesAtOnceDoNotEachHoldTheNamespace(t *testing.T) {
 	}
 	before := live()
 	for i := range atOnce {
-		workload := &unstructured.Unstructured{Object: map[string]any{"apiVersion": dockyards.Workloads.APIVersion(), "kind": "Workload"}}
-		workload.SetNamespace("acme")
-		workload.SetName(fmt.Sprintf("shop-%03d", i))
-		workload.SetLabels(map[string]string{"dockyards.io/cluster-name": "shop"})
-		r := read.New(cluster.NewSet(client), vault.New())
-		in, err := gatherer{settings: settings}.gather(t.Context(), r, workload)
-		if err != nil || len(in.Services) != 1 || len(in.HTTPRoutes) != 1 || len(in.TLSRoutes) != 1 || len(in.Clusters) != crowd {
-			t.Errorf("%v: %d Services, %d Clusters, %v", err, len(in.Services), len(in.Clusters), in.Faults)
+		in, r := gathered(t, client, fmt.Sprintf("shop-%03d", i))
+		if len(in.Services) != 1 || len(in.HTTPRoutes) != 1 || len(in.TLSRoutes) != 1 || len(in.Clusters) != crowd {
+			t.Errorf("%d Services, %d Clusters", len(in.Services), len(in.Clusters))
 		}
 		held, readers = append(held, in), append(readers, r)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,6 +88,9 @@ func (x *subject) grow(ctx context.Context, count int) (grown, error) {
 // counted is a line of the API server's metrics: labels, verb and number.
 var counted = regexp.MustCompile(`^apiserver_request_total\{(.*scope="(?:resource|namespace|cluster)".*verb="([A-Z]+)".*)\} (\S+)$`)
 
+// itsOwn are what an API server asks itself for: leases, and an address for each Service.
+var itsOwn = []string{`group="coordination.k8s.io"`, `resource="ipaddresses"`}
+
 // answered are the requests that the API server has answered so far, about what functions
 // read and write.
 type answered struct{ reads, writes int }
@@ -106,7 +110,7 @@ func (p *place) requests(ctx context.Context) (answered, error) {
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		found := counted.FindStringSubmatch(lines.Text())
-		if found == nil || strings.Contains(found[1], `group="coordination.k8s.io"`) || strings.Contains(found[1], `dry_run="All"`) {
+		if found == nil || strings.Contains(found[1], `dry_run="All"`) || slices.ContainsFunc(itsOwn, func(label string) bool { return strings.Contains(found[1], label) }) {
 			continue
 		}
 		n, err := strconv.ParseFloat(found[3], 64)

@@ -108,11 +108,15 @@ func (r *report) measure(ctx context.Context, root string, names []string, count
 	for _, name := range names {
 		progress("%s", name)
 		// Each with an API server of its own: what others left there makes lists longer.
-		if err := at(ctx, root, func(p *place) (err error) {
-			r.Functions[name], err = p.measure(ctx, name, count)
-			return err
+		if err := at(ctx, root, func(p *place) error {
+			m, err := p.measure(ctx, name, count)
+			if err != nil {
+				return err
+			}
+			r.Functions[name] = m
+			// What an hour has measured shall not be lost with its last minute.
+			return save(r)
 		}); err != nil {
-			delete(r.Functions, name)
 			failed = append(failed, fmt.Errorf("cannot measure %s: %w", name, err))
 		}
 	}
@@ -132,7 +136,9 @@ func (p *place) measure(ctx context.Context, name string, count int) (*measured,
 	return m, err
 }
 
+// grow measures growth; as with measure, one that fails does not keep the others from it.
 func (r *report) grow(ctx context.Context, root string, names []string) error {
+	var failed []error
 	for _, name := range names {
 		counts, err := sizes(name)
 		if err != nil {
@@ -141,20 +147,24 @@ func (r *report) grow(ctx context.Context, root string, names []string) error {
 		for _, count := range counts {
 			progress("%s with %d objects", name, count)
 			// What is there costs too, so these have an API server of their own as well.
-			if err := at(ctx, root, func(p *place) error {
+			err := at(ctx, root, func(p *place) error {
 				x, err := p.subject(ctx, name)
 				if err != nil {
 					return err
 				}
 				g, err := x.grow(ctx, count)
+				if err != nil {
+					return err
+				}
 				r.Growth = append(r.Growth, g)
-				return err
-			}); err != nil {
-				return fmt.Errorf("cannot measure %s with %d objects: %w", name, count, err)
+				return save(r)
+			})
+			if err != nil {
+				failed = append(failed, fmt.Errorf("cannot measure %s with %d objects: %w", name, count, err))
 			}
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 func (r *report) print(out io.Writer) {

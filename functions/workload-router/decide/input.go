@@ -39,7 +39,8 @@ type Input struct {
 	// Workload's own.
 	Workloads []string
 
-	// Clusters are those of all namespaces that have a zone, and those of the Workload's.
+	// Clusters are those of the Workload's namespace and, where it is Routed, those of all
+	// namespaces that have a zone.
 	Clusters []unstructured.Unstructured
 	// CAPICluster is the Cluster API Cluster that the Workload's label names.
 	CAPICluster *unstructured.Unstructured
@@ -75,6 +76,12 @@ func Concerned(settings dockyards.Settings, workload *unstructured.Unstructured)
 func Connects(in Input) bool {
 	v := newView(in)
 	return len(in.Faults) == 0 && v.check(local) && labelable(in.Workload)
+}
+
+// Routed tells whether hostnames are at stake, and so who else has them: the Workload has a
+// route, or a Service of the workload cluster that may want one.
+func Routed(in Input) bool {
+	return len(in.HTTPRoutes) > 0 || len(in.TLSRoutes) > 0 || len(in.Remote.Services) > 0
 }
 
 // ClusterOf is the name of the Cluster that a Workload's label names; empty for none.

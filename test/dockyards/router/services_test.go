@@ -69,7 +69,7 @@ func firstService(x *tenant) {
 	x.settle()
 	here, _ := x.f.Asked()
 	reads, _ := x.asked()
-	if len(here) > 11 || !slices.Equal(reads, []string{"list services 0"}) {
+	if len(here) > 12 || !slices.Equal(reads, []string{"list services 0"}) {
 		x.t.Errorf("one event at the fixpoint reads %v here and %v there", here, reads)
 	}
 }
