@@ -6,10 +6,10 @@
 // of it, through the real source and broker. Figures of one run on a shared machine are
 // only worth something as ratios.
 //
-//	make bench                         all that, as a table; half an hour or more
+//	make bench                         all that, as a table; twenty minutes
 //	make bench FUNCTION=machine-vm     one function alone, without the rest
 //	BENCH_OUTPUT=FILE make bench       write JSON as well
-//	BENCH_LARGE=1 make bench           grow to 5,000 Machines and NodePools
+//	BENCH_LARGE=1 make bench           grow to 5,000 Machines and NodePools; half an hour
 //	make bench CLUSTERS=3              500 Machines over 3 clusters in the local stack: how
 //	                                   long they take, what is written, what it weighs
 //	make bench SAMPLE=dockyards        the same for 200 Clusters of three NodePools
