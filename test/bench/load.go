@@ -30,6 +30,8 @@ const (
 	stillness = 30 * time.Second
 	// creators is how many are created at once.
 	creators = 10
+	// tellEvery is how long nothing is heard of a load that converges.
+	tellEvery = 10 * time.Second
 )
 
 // load is work for the local stack: so many of something, and how they are made and
@@ -92,6 +94,7 @@ func (l *load) run(ctx context.Context, root string) (*loadReport, error) {
 		return nil, err
 	}
 	r := &loadReport{What: l.what, Count: l.count, Clusters: l.clusters}
+	progress("how %d %s converge", l.count*l.each, l.subjects.Resource)
 	started := time.Now()
 	if err := l.createAll(ctx, s); err != nil {
 		return nil, err
@@ -100,6 +103,7 @@ func (l *load) run(ctx context.Context, root string) (*loadReport, error) {
 		r.Left = []string{err.Error()}
 	}
 	r.AllReady = time.Since(started)
+	progress("what is still written when all are Ready")
 	last, err := still(ctx, s, l.functions)
 	if err != nil {
 		return nil, err
@@ -108,6 +112,7 @@ func (l *load) run(ctx context.Context, root string) (*loadReport, error) {
 	if r.Writes, r.Refused, err = writes(s, l.functions, started); err != nil {
 		return nil, err
 	}
+	progress("a resync of all, which may not write")
 	resync := time.Now()
 	if err := s.Resync(ctx); err != nil {
 		return nil, err
@@ -153,6 +158,7 @@ func (l *load) allReady(ctx context.Context, s *stack.Stack) error {
 	ctx, cancel := context.WithTimeout(ctx, convergence)
 	defer cancel()
 	ready := map[string]bool{}
+	told := time.Now()
 	for ctx.Err() == nil {
 		watch, err := s.Client.Resource(l.subjects).Namespace(l.namespace).Watch(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -171,6 +177,10 @@ func (l *load) allReady(ctx context.Context, s *stack.Stack) error {
 			if n == l.count*l.each {
 				watch.Stop()
 				return nil
+			}
+			if time.Since(told) > tellEvery {
+				told = time.Now()
+				progress("how %s converge: %d of %d are Ready", l.subjects.Resource, n, l.count*l.each)
 			}
 		}
 	}

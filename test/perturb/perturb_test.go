@@ -45,7 +45,9 @@ func each(t *testing.T, family func(s *scenario, calm *calmRun) []perturbation) 
 			all++
 		}
 	}
+	heard := newProgress(t.Name(), len(trials))
 	suite.Each(t, trials, func(x trial) string { return x.s.fn + "_" + x.p.name }, func(t *testing.T, x trial) {
+		defer heard.one()
 		injected.add(x.s.fn, "runs", 1)
 		x.s.play(t, x.p).end()
 	})
