@@ -31,8 +31,8 @@ import (
 // pageSize is how many objects one request of a list asks for.
 const pageSize = 500
 
-// visitSize is the same where objects are only looked at, or few of them are kept: many
-// events at once must not hold many large pages.
+// visitSize is the same where objects are only looked at, or not all of them or of their
+// fields is kept: many events at once must not hold many large pages.
 const visitSize = 100
 
 // Record is one question and its answer.
@@ -306,7 +306,7 @@ func (r *Reader) get(ctx context.Context, need plan.Need) plan.Answer {
 func (r *Reader) list(ctx context.Context, need plan.Need) plan.Answer {
 	var items []unstructured.Unstructured
 	size := int64(pageSize)
-	if need.Only != nil && !need.Resource.Bare {
+	if (need.Only != nil || len(need.Resource.Dropped) > 0) && !need.Resource.Bare {
 		size = visitSize
 	}
 	_, err := r.pages(ctx, need, size, func(page []unstructured.Unstructured, first bool) {
